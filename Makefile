@@ -5,6 +5,7 @@
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
 # make test-long  what takes too long for every change: all molecule scenarios, a fleet of six clusters, every step at which a run can be killed
+# make test-long-clusters  test-long without the simulation, of which on-mutants and simulate-an-hour are jobs of their own in the nightly workflow
 # make molecule  all molecule scenarios; make test runs one of them
 # make docs    the documentation site, every link in it followed: .cache/docs/html/index.html
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
@@ -62,7 +63,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long molecule clusters on-long on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long test-long-clusters molecule clusters on-long on-mutants on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -149,10 +150,18 @@ molecule: setup
 
 test-long: setup
 	@rm -rf .cache/junit
-	$(call WITH_TABLE,molecule on-long on-properties,simulate-an-hour)
+	$(call WITH_TABLE,molecule on-long on-properties on-mutants,simulate-an-hour)
+
+test-long-clusters: setup
+	@rm -rf .cache/junit
+	$(call WITH_TABLE,molecule on-long on-properties)
 
 on-long:
-	$(PYTEST) tests/integration tests/chaos tests/model tests/simulation tests/unit -m long
+	$(PYTEST) tests/integration tests/chaos tests/model tests/unit -m long
+
+# Each mistake of tests/simulation/mutants.toml, with as many histories as it takes until one finds it.
+on-mutants:
+	$(PYTEST) tests/simulation -m long
 
 # Properties with the number of examples that Hypothesis takes by itself.
 on-properties:

@@ -123,6 +123,7 @@ def test_a_move_by_another_client_is_left_alone(east: Operator) -> None:
     moved = {key: [*view.replicas, 4] for key, view in before.items()}
     assert franz.reassign(east.cluster, moved) == dict.fromkeys(before)
     assert franz.state(east.cluster, MOVED).adding == dict.fromkeys(before, frozenset({4}))
+    assert {*before} <= {*scripts.moves(east.cluster.libs, east.cluster.bootstrap_servers)}
     plan = east.snapshot_and_plan("1", [MOVED], strategy="aggressive")
     assert {row["reason_code"] for row in plan["held"]} == {"reassignment_in_progress"}
     assert {*by_partition(plan["held"])} == {*before} - {(MOVED, 3)}

@@ -96,9 +96,14 @@ def elect(
 
 def tool(cluster: KafkaCluster, main_class: str, *arguments: str, seconds: float = TOOL_SECONDS) -> Run:
     """Any other tool, with the options that its script gives the JVM."""
+    return tool_of(cluster.libs, main_class, *arguments, seconds=seconds)
+
+
+def tool_of(libs: Path, main_class: str, *arguments: str, seconds: float = TOOL_SECONDS) -> Run:
+    """The same with the jars of this directory, for a cluster that another process has started."""
     with tempfile.TemporaryDirectory() as scratch:
         options = [*SCRIPT_OPTIONS, *java.logging_options(Path(scratch) / "tool.log", "warn")]
-        argv = java.command(cluster.libs, main_class, *arguments, jvm_options=options)
+        argv = java.command(libs, main_class, *arguments, jvm_options=options)
         began = time.monotonic()
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=seconds)
         return Run(done.returncode, done.stdout, done.stderr, time.monotonic() - began)

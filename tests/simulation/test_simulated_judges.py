@@ -177,8 +177,13 @@ def test_only_what_comes_after_the_last_look_at_an_old_leader_needs_not_be_saved
 @pytest.mark.parametrize(("lines", "is_left"), [([[KEY]], False), ([[KEY], []], True), ([], True)])
 def test_an_open_order_is_excused_only_if_an_election_may_still_reach_it(tmp_path: Path, lines: list[list[Key]], is_left: bool) -> None:
     incident = Incident(tmp_path)
-    order = {"topic": "orders", "partition": 0, "topic_id": "a", "original": [3, 1, 2], "changed": [1, 3, 2]}
-    closed = {"kind": "election", "id": "closed", "partitions": [{"topic": "orders", "partition": 0}], "unanswered_by": []}
+    order: dict[str, object] = {"topic": "orders", "partition": 0, "topic_id": "a", "original": [3, 1, 2], "changed": [1, 3, 2]}
+    closed: dict[str, object] = {
+        "kind": "election",
+        "id": "closed",
+        "partitions": [{"topic": "orders", "partition": 0}],
+        "unanswered_by": [],
+    }
     rows: list[dict[str, object]] = [
         {"kind": "intent", "id": "closed", "cluster_id": "abc", "orders": [order], "listed": []}, closed, {"kind": "done", "id": "closed"},
         {"kind": "intent", "id": "open", "cluster_id": "abc", "orders": [order], "listed": []},

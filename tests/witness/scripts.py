@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from rig import KafkaCluster, RigError, TopicPartition, stock
 from witness.view import Ends, PartitionView, Views, topic_id
@@ -10,6 +11,8 @@ TOPIC = re.compile(r"^Topic: (?P<topic>\S+)\s+TopicId: (?P<id>\S+)")
 PARTITION = re.compile(
     r"^\s+Topic: (?P<topic>\S+)\s+Partition: (?P<number>\d+)\s+Leader: (?P<leader>\S+)\s+Replicas: (?P<replicas>\S*)\s+Isr: ?(?P<isr>\S*)"
 )
+MOVE = re.compile(r"^(?P<topic>\S+)-(?P<number>\d+): replicas: ")
+NO_MOVES, MOVES = "No partition reassignments found.", "Current partition reassignments:"
 END = re.compile(r"^(?P<topic>\S+):(?P<number>\d+):(?P<offset>\d*)$")
 
 
@@ -35,6 +38,17 @@ def end_offsets(cluster: KafkaCluster, partitions: Iterable[TopicPartition]) -> 
     printed = _run(cluster, "org.apache.kafka.tools.GetOffsetShell", "--topic-partitions", patterns, "--time", "latest")
     rows = [row for line in printed.splitlines() if (row := END.match(line)) and row["offset"]]
     return {(row["topic"], int(row["number"])): int(row["offset"]) for row in rows}
+
+
+def moves(libs: Path, bootstrap_servers: str) -> list[TopicPartition]:
+    """Partitions whose reassignment is in progress, from `kafka-reassign-partitions.sh --list` of these jars."""
+    main_class = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+    done = stock.tool_of(libs, main_class, "--bootstrap-server", bootstrap_servers, "--list")
+    lines = done.stdout.splitlines()
+    found = [(row["topic"], int(row["number"])) for line in lines if (row := MOVE.match(line))]
+    if done.returncode or (NO_MOVES in lines) == bool(found) or (MOVES in lines) != bool(found):
+        raise RigError(f"{main_class} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return sorted(found)
 
 
 def _run(cluster: KafkaCluster, main_class: str, *arguments: str) -> str:

@@ -71,7 +71,10 @@ def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
     chosen = list(wanted.run_ids) if wanted.run_ids is not None else [run["run_id"] for run in real[:1]]
     audited = recovery_queries.impact_audit(audit, chosen).collect() if chosen else []
     if missing := sorted(set(chosen) - {row.run_id for row in audited}):
-        raise RecoveryError(f"run_ids: no run {', '.join(missing)} of these clusters is in the history of {wanted.workdir}")
+        raise RecoveryError(
+            f"run_ids: no run {', '.join(missing)} of these clusters is in the history of {wanted.workdir}; name runs of this workdir "
+            "(kafka_recovery_report_runs), or leave the option out for the newest one"
+        )
     dates = sorted({row.date for row in audited})
     seen = [plain_rows.plain(row) for row in audited if row.impact_at]
     rows = recovery_queries.partitions(read, chosen or [""], dates or [date(1970, 1, 1)], wanted.clusters).persist()

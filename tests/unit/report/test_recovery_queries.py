@@ -299,7 +299,8 @@ def test_runs_and_clusters_can_be_chosen_and_a_run_that_is_unknown_is_named(spar
     assert both["totals"]["partitions"] == 4 and both["run_ids"] == ["older", "newer"]
     assert {row["run_id"] for row in both["partitions"]} == {"newer"}, "the last run counts"
     assert {row["cluster"] for row in both["clusters"]} == {"east"}
-    with pytest.raises(RecoveryError, match="no run gone of these clusters is in the history of /w"):
+    remedy = r"name runs of this workdir \(kafka_recovery_report_runs\), or leave the option out"
+    with pytest.raises(RecoveryError, match=f"no run gone of these clusters is in the history of /w; {remedy}"):
         document.collect(read, scope.Wanted("report", Path("/w"), ["gone", "newer"], None, NOW))
 
 

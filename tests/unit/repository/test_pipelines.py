@@ -145,7 +145,7 @@ def test_workflows_install_the_programs_without_which_tests_are_skipped() -> Non
     steps = yaml.safe_load((ROOT / ".github/actions/setup/action.yml").read_text())["runs"]["steps"]
     (script,) = (step["run"] for step in steps if "apt-get install" in step.get("run", ""))
     assert subprocess.run(["bash", "-n", "-c", script], check=False, timeout=60).returncode == 0
-    assert all(f"command -v {program} " in script for program in ("chromium", "promtool"))
+    assert all(f"command -v {program} " in script for program in ("chromium", "promtool", "kcat"))
     for name in ("test", "nightly"):
         jobs = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text())["jobs"]
         assert all({"./.github/actions/setup"} & {step.get("uses") for step in job["steps"]} for job in jobs.values())
@@ -207,6 +207,18 @@ def test_the_version_of_the_collection_is_pinned_to_this_one(file: str) -> None:
 def test_owners_review_everything(forge: str) -> None:
     rules = [line for line in (PIPELINES / forge / "CODEOWNERS").read_text().splitlines() if line and not line.startswith("#")]
     assert [rule.split()[0] for rule in rules] == ["*"]
+
+
+def test_the_night_plays_each_part_of_the_long_tests() -> None:
+    targets = (ROOT / "Makefile").read_text()
+
+    def parts(target: str) -> set[str]:
+        (called,) = re.findall(rf"(?m)^{target}: setup\n(?:\t.*\n)*?\t\$\(call WITH_TABLE,(.*)\)", targets)
+        return {*re.split(r"[ ,]", called)}
+
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]
+    at_night = {entry["target"] for entry in jobs["long"]["strategy"]["matrix"]["include"]}
+    assert parts("test-long") == parts("test-long-clusters") | at_night - {"test-long-clusters", "test-matrix"}
 
 
 def test_the_night_keeps_the_scripts_of_simulated_histories_that_end_badly() -> None:
