@@ -420,6 +420,14 @@ def test_lost_is_what_has_no_live_broker_or_no_disk() -> None:
     assert [log.broker_id for log in decision.unanswered] == [5]
 
 
+def test_a_high_watermark_below_the_end_of_the_winner_shows_no_loss_if_the_logs_cannot_be_compared() -> None:
+    brokers: dict[int, Log | str] = {1: FENCED, 3: Log.of((40, 0), (80, 2), high_watermark=110, start=100)}
+    brokers |= {4: Log.of((20, 1), high_watermark=20), 5: Log.of((50, 0), high_watermark=50), 6: Log.of((10, 0), high_watermark=10)}
+    decision = decide(evidence(Situation("orders", brokers)), BALANCED)
+    assert [log.broker_id for log in decision.ranked] == [3, 5, 4, 6] and len(decision.gaps) == 3
+    assert decision.beyond == ()
+
+
 def test_logs_without_a_common_offset_hide_no_worse_reason() -> None:
     below = {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120, start=45)}
     weak = {3: Log.of((40, 0), (80, UNREADABLE), high_watermark=110, start=100)}
