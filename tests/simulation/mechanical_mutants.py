@@ -56,7 +56,7 @@ TESTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("saved_records/test_save_progress.py",),
     ),
     "decision/decide.py": (
-        ("decision/test_decide.py",),
+        ("decision/test_decide.py", "-knot is_safe and not decides_nothing and not wherever_balanced and not decode_returns"),
         (
             "decision/test_designation.py",
             "decision/test_failed_comparisons.py",

@@ -20,7 +20,7 @@ from evidence_documents import document, evidence
 from hostile_content import damage, encoded, mutate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partition_situations import COMING_BACK, FENCED, Log, Situation, healthy, history, random_situations
+from partition_situations import COMING_BACK, FENCED, UNREADABLE, Log, Situation, healthy, history, random_situations
 from pyspark import cloudpickle
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Ranking
@@ -384,6 +384,58 @@ def test_a_document_of_which_only_the_name_could_be_read_is_held(policy: Policy)
 def test_the_cluster_metadata_is_never_elected(fields: dict[str, Any]) -> None:
     decision = damaged_state(fields, "__cluster_metadata")
     assert (decision.action, decision.reason, decision.choices) == (Action.HOLD, "cluster_metadata", ())
+
+
+@pytest.mark.parametrize("topic", ["Orders", "__a", "__cluster_metadat", "__cluster_metadata2", "orders"])
+def test_a_topic_with_a_name_near_that_of_the_cluster_metadata_is_one_like_others(topic: str) -> None:
+    assert damaged_state({}, topic).choices == (2,)
+
+
+@pytest.mark.parametrize("leader", [0, 1])
+def test_every_broker_id_can_be_that_of_a_leader(leader: int) -> None:
+    decision = decide(evidence(Situation("orders", {0: SHORT, 1: LONG}, state={"leader": leader})), AGGRESSIVE)
+    assert (decision.action, decision.choices) == (Action.LEAVE, ())
+
+
+def test_what_the_controller_keeps_is_empty_if_its_document_cannot_be_read() -> None:
+    state = damaged_state({"isr": "?"}).state
+    assert (state.topic_id, state.leader, state.leader_epoch) == ("", -1, -1)
+    assert (state.replicas, state.isr, state.eligible_leader_replicas, state.last_known_elr) == ((), (), (), ())
+    assert (state.reassigning, state.named) == (False, False)
+
+
+@pytest.mark.parametrize(("shorter", "longer"), [(2, 3), (3, 2)])
+def test_a_log_that_continues_the_winners_has_records_that_the_winner_lacks(shorter: int, longer: int) -> None:
+    """It is not the winner, because the epoch of its end cannot be read."""
+    unreadable = Log.of((100, 0), (20, UNREADABLE), high_watermark=80)
+    decision = decide(evidence(Situation("orders", {1: FENCED, shorter: SHORT, longer: unreadable, 4: SHORT})), BALANCED)
+    assert [row.other.broker_id for row in decision.tails] == [longer]
+    assert {*decision.identical} == {shorter, 4} and decision.unwritten == (longer,)
+
+
+def test_lost_is_what_has_no_live_broker_or_no_disk() -> None:
+    brokers: dict[int, Log | str] = {1: FENCED, 3: SHORT, 2: COMING_BACK, 4: "DISK_FAILED", 5: "NO_ANSWER"}
+    decision = decide(evidence(Situation("orders", brokers)), BALANCED)
+    assert [log.broker_id for log in decision.lost] == [log.broker_id for log in decision.unread] == [1, 2, 4]
+    assert [log.broker_id for log in decision.unanswered] == [5]
+
+
+def test_a_high_watermark_below_the_end_of_the_winner_shows_no_loss_if_the_logs_cannot_be_compared() -> None:
+    brokers: dict[int, Log | str] = {1: FENCED, 3: Log.of((40, 0), (80, 2), high_watermark=110, start=100)}
+    brokers |= {4: Log.of((20, 1), high_watermark=20), 5: Log.of((50, 0), high_watermark=50), 6: Log.of((10, 0), high_watermark=10)}
+    decision = decide(evidence(Situation("orders", brokers)), BALANCED)
+    assert [log.broker_id for log in decision.ranked] == [3, 5, 4, 6] and len(decision.gaps) == 3
+    assert decision.beyond == ()
+
+
+def test_logs_without_a_common_offset_hide_no_worse_reason() -> None:
+    below = {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120, start=45)}
+    weak = {3: Log.of((40, 0), (80, UNREADABLE), high_watermark=110, start=100)}
+    for logs, word in ((below, "below_high_watermark"), (weak, "weak")):
+        with_gap: dict[int, Log | str] = {1: FENCED, **logs, 4: Log.of((40, 0), high_watermark=40)}
+        decision = decide(evidence(Situation("orders", with_gap)), BALANCED)
+        assert (decision.word, decision.reason) == (word, word) and decision.gaps
+        assert decision.winner and decision.identical == (decision.winner.broker_id,)
 
 
 def test_the_transaction_state_is_elected_where_it_is_named() -> None:
