@@ -11,6 +11,7 @@ from typing import Any
 
 from simulation.cluster import SimulatedCluster
 from simulation.judges import Judges, name
+from simulation.kraft import Key
 
 # Warnings of a run that cannot say which partitions these are.
 WITHOUT_NAMES = "could not all be put back", "another one took its journal"
@@ -48,13 +49,19 @@ class ReportJudge:
         """Judge `changed` of a run of moves, throttles or cleanup."""
         if self._seen() != self._state and not result["changed"] and is_peaceful:
             self._judges.add_violation("a run has changed replicas or throttles, and says that it changes nothing")
-        # The terms of a throttle are in the journal alone.
-        self._judge_unchanged(result, self._judges.files.journals() == self._journals)
+        # A request that Kafka refuses counts, too. The terms of a throttle are in the journal alone.
+        is_refused = any(row["outcome"] == "failed" for row in result.get("results", ()))
+        self._judge_unchanged(result, not is_refused and self._judges.files.journals() == self._journals)
 
     def _judge_unchanged(self, result: Mapping[str, Any], is_same: bool) -> None:
         """Judge a run that may not say that it has changed something, because no request has. `is_same`: nor has it done so in its journal."""
         if result["changed"] and is_same and self._judges.changes == self._changes:
             self._judges.add_violation("a run says that it has changed something, and the cluster is as before")
+
+    def _has_order_of_before(self, key: Key) -> bool:
+        """Return whether nothing is left to restore. The journal is open then because no second broker states the replicas."""
+        state = self._cluster.controller.partitions.get(key)
+        return state is None or state.replicas in self._judges.orders.allowed(key)
 
     def judge_journal(self, result: Mapping[str, Any]) -> None:
         """Judge the warnings of a run that has ended without an error: they name what the journal still has."""
@@ -63,7 +70,8 @@ class ReportJudge:
         if files.set_aside or any(phrase in one for one in warnings for phrase in WITHOUT_NAMES):
             return
         # Of an election without another order nothing is left once it is over, even if its entry is.
-        open_keys = files.unsettled()
+        elections = files.open_elections()
+        open_keys = {key for key in files.unsettled() if key in elections or not self._has_order_of_before(key)}
         unnamed = [key for key in sorted(open_keys) if not any(re.search(rf"{re.escape(name(key))}(?!\d)", one) for one in warnings)]
         if unnamed and (len(open_keys) <= SHOWN_NAMES or not warnings):
             self._judges.add_violation(f"the journal has {name(unnamed[0])} open, and the run does not warn of it")
