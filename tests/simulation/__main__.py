@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Plays simulated histories. `python -m simulation 1 1000` plays the seeds from 1 to 1000.
 
-The first histories of each kind that end badly are shortened, kept and told.
+The first histories of each kind that end badly are shortened, kept and printed as stories.
 
 `python -m simulation 5000 --minutes 60` plays seeds from 5000 on for an hour.
 

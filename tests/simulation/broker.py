@@ -102,10 +102,14 @@ class Broker:
         return self.cluster.release.brokers
 
     @property
+    def answers(self) -> bool:
+        """Whether it answers control nodes that ask it."""
+        return self.running and self.has_open_port and not self.hangs and not self.unreachable
+
+    @property
     def answers_fenced(self) -> bool:
         """Whether it answers control nodes although the controller may have fenced it: it is cut off. On Kafka 3.9 they do not learn its address."""
-        is_asked = self.cut_off and not self.cluster.release.is_oldest
-        return is_asked and self.running and self.has_open_port and not self.hangs and not self.unreachable
+        return self.answers and self.cut_off and not self.cluster.release.is_oldest
 
     @property
     def looks_lost(self) -> bool:

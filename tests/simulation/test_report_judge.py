@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,22 @@ def write_intent(incident: Incident) -> None:
 
 
 @pytest.mark.parametrize(
-    ("elects", "changed", "is_right"), [(False, False, True), (False, True, False), (True, True, True), (True, False, False)]
+    ("acts", "changed", "is_right"), [(False, False, True), (False, True, False), (True, True, True), (True, False, False)]
 )
-def test_a_run_says_whether_it_has_elected_a_leader(tmp_path: Path, elects: bool, changed: bool, is_right: bool) -> None:
+@pytest.mark.parametrize(
+    ("act", "judge"),
+    [(Incident.elect, ReportJudge.judge_election), (lambda incident: incident.cluster.reassign(KEY, (2, 1, 3)), ReportJudge.judge_moves)],
+    ids=["election", "moves"],
+)
+def test_a_run_says_whether_it_has_changed_something(
+    tmp_path: Path, act: Callable[[Incident], object], judge: Callable[..., None], acts: bool, changed: bool, is_right: bool
+) -> None:
     incident = Incident(tmp_path)
     report = ReportJudge(incident.judges, incident.cluster)
-    if elects:
-        incident.elect()
+    if acts:
+        act(incident)
     before = len(incident.judges.violations)
-    report.judge_election(result(changed), is_peaceful=True)
+    judge(report, result(changed), is_peaceful=True)
     assert (len(incident.judges.violations) == before) == is_right
 
 
@@ -46,19 +54,6 @@ def test_what_counts_as_elected_is_changed(tmp_path: Path) -> None:
     incident = Incident(tmp_path)
     ReportJudge(incident.judges, incident.cluster).judge_election(result(False, ELECTED), is_peaceful=False)
     assert "counts as elected" in incident.judges.violations[0]
-
-
-@pytest.mark.parametrize(
-    ("moves", "changed", "is_right"), [(False, False, True), (False, True, False), (True, True, True), (True, False, False)]
-)
-def test_a_run_of_moves_says_whether_it_has_changed_something(tmp_path: Path, moves: bool, changed: bool, is_right: bool) -> None:
-    incident = Incident(tmp_path)
-    report = ReportJudge(incident.judges, incident.cluster)
-    if moves:
-        incident.cluster.reassign(KEY, (2, 1, 3))
-    before = len(incident.judges.violations)
-    report.judge_moves(result(changed), is_peaceful=True)
-    assert (len(incident.judges.violations) == before) == is_right
 
 
 @pytest.mark.parametrize(

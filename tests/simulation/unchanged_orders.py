@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from simulation.broker import Broker
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import NO_LEADER, Key
 
@@ -26,7 +25,8 @@ class UnchangedOrders:
         leaderless = {key: state for key, state in controller.partitions.items() if state.leader == NO_LEADER}
         if not leaderless:
             return
-        is_alone = sum(map(_states_replicas, self._cluster.brokers.values())) < 2
+        # Control nodes take the word of a broker that follows the active controller.
+        is_alone = sum(one.answers and not one.cut_off for one in self._cluster.brokers.values()) < 2
         for key, state in leaderless.items():
             if is_alone or state.assignment.is_moving or not {*state.replicas} <= controller.brokers.keys():
                 self._seen.setdefault(key, []).append(self._cluster.world.now)
@@ -34,8 +34,3 @@ class UnchangedOrders:
     def includes(self, key: Key, requested_at: float) -> bool:
         """Return whether no order could be set for an election that was requested at this time."""
         return any(-LOOK_SECONDS < requested_at - at < GUARD_SECONDS + LOOK_SECONDS for at in self._seen.get(key, ()))
-
-
-def _states_replicas(broker: Broker) -> bool:
-    """Return whether control nodes take the word of a broker on replicas: it answers, and follows the active controller."""
-    return broker.running and broker.has_open_port and not (broker.hangs or broker.cut_off or broker.unreachable)

@@ -93,7 +93,7 @@ def elect_by_order(
         as_before = {entry.key for entry in batch if entry.key not in reordered or _goes_without(entry, live, refused.get(entry.key))}
         overtaken = _overtaken(cluster, [entry for entry in batch if entry.key in as_before], live)
         overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known())
-        failed = {key: refusal for key, refusal in refused.items() if key not in as_before}
+        failed = {key: why for key, why in refused.items() if key not in as_before}
         ready = [entry for entry in batch if entry.key not in failed and entry.key not in missing and entry.key not in overtaken]
         elected = [entry.key for entry in ready]
         journal.expect(identifier, elected, replica_orders.unanswered_by(cluster, [order.key for order in changed]))

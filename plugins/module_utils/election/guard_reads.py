@@ -66,7 +66,7 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
     states = cluster.partitions(keys)
-    ours = {key: {order.changed for order in orders if order.changed != order.original} for key, orders in known.items()}
+    ours = {key: {order.changed for order in orders if order.is_another} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
     reassigning = cluster.reassigning()
     originals = {key: order for key, order in to_restore(known, states).items() if key not in reassigning}

@@ -60,6 +60,11 @@ class ChangedOrder:
         """Return the topic and the number of the partition."""
         return self.topic, self.partition
 
+    @property
+    def is_another(self) -> bool:
+        """Return whether the order is another one than before. Elections that need none are recorded without."""
+        return self.changed != self.original
+
 
 _ORDER = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BROKER], "changed": [BROKER]}
 _SHAPES: dict[str, dict[str, Any]] = {

@@ -106,8 +106,7 @@ def await_answers(cluster: Reordering, journal: Journal) -> None:
     """Ask the brokers that have never answered a request for an order whether they answer now, and wait until they have carried it out if so.
 
     The journal and the cluster's `in_doubt` have only the others then. Which broker got an election is not known, so it is settled when all of them answer.
-    Raises ClusterError if the cluster does not answer, FileError if the journal cannot be
-    written.
+    Raises ClusterError if the cluster does not answer, FileError if the journal cannot be written.
     """
     left_behind(cluster, journal)
     elections = journal.elections_in_doubt()
@@ -252,7 +251,7 @@ def put_back(
         order.key: order.original
         for order in changed
         if order.key not in kept
-        and order.original != order.changed
+        and order.is_another
         and (may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]
