@@ -291,7 +291,8 @@ class Judges:
     def judge_undisturbed_end(self) -> None:
         """Judge a run in peace that has ended without an error: it leaves nothing for the next one."""
         # An order of another tool may be that of a run with another workdir: the product leaves it to people.
-        if left := self.files.open_orders().keys() - self.orders.changed_meanwhile.keys() - self._awaiting_election():
+        excused = self.orders.changed_meanwhile.keys() | self._awaiting_election() | self._awaiting_unlisted()
+        if left := self.files.open_orders().keys() - excused:
             self.add_violation(f"the journal has orders of {', '.join(map(name, left))} open")
 
     def judge_calm(self, result: dict[str, Any] | None) -> None:
@@ -305,9 +306,7 @@ class Judges:
             if self._cluster.controller.brokers and any(self._cluster.controller.alive(one) for one in self._cluster.brokers):
                 self.add_violation("a run in peace fails")
             return
-        for key in awaiting:
-            if not any(name(key) in warning and "election" in warning for warning in result.get("warnings", ())):
-                self.add_violation(f"an election of {name(key)} may still be under way, and the run does not warn of it")
+        self._judge_warnings(result.get("warnings", ()))
         rows = {(row["topic"], row["partition"]): row for row in result["results"]}
         for key, state in self._cluster.controller.partitions.items():
             if state.leader != NO_LEADER:
@@ -397,6 +396,15 @@ class Judges:
         written = [one.data for one in self._cluster.written.get(key, ()) if one.name == batch.name]
         return self.files.has_saved(key, (batch.data, *written))
 
+    def _judge_warnings(self, warnings: Sequence[str]) -> None:
+        """Judge whether a run in peace warns of what brokers may still carry out."""
+        for key in self._awaiting_election():
+            if not any(name(key) in warning and "election" in warning for warning in warnings):
+                self.add_violation(f"an election of {name(key)} may still be under way, and the run does not warn of it")
+        for key in self._awaiting_unlisted():
+            if not any(name(key) in warning and "never answered" in warning for warning in warnings):
+                self.add_violation(f"a broker may still change the order of {name(key)}, and the run does not warn of it")
+
     def judge_temporary_files(self) -> None:
         """Judge the end, when no run works: of files that stand for others while these are written, only control nodes that were killed leave some."""
         if left := self.files.temporary() - self.left_by_killed:
@@ -412,6 +420,12 @@ class Judges:
         One that a controller carries out late takes the first live replica, so they keep the order of that election.
         """
         return {key for key in self.files.open_elections() if self._cluster.controller.partitions[key].leader == NO_LEADER}
+
+    def _awaiting_unlisted(self) -> set[Key]:
+        """Return the partitions whose orders the journal has open for a broker that is down and not listed: it may hang, for all that a run can know."""
+        if not self._cluster.release.is_oldest:
+            return set()
+        return self.files.open_for([number for number, one in self._cluster.brokers.items() if not one.running])
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""

@@ -24,7 +24,7 @@ class ReportJudge:
     def __init__(self, judges: Judges, cluster: SimulatedCluster) -> None:
         self._judges, self._cluster = judges, cluster
         self._changes, self._elected, self._state = judges.changes, len(judges.own_elected), self._seen()
-        self._journals = judges.files.journals()
+        self._journals, self._requested = judges.files.journals(), cluster.world.changes_requested
 
     def _seen(self) -> tuple[Any, Any]:
         """Return what moves and throttles change."""
@@ -43,7 +43,8 @@ class ReportJudge:
             return
         if elected and not result["changed"] and is_peaceful:
             self._judges.add_violation(f"{name(min(elected))} is elected, and the run says that it changes nothing")
-        self._judge_unchanged(result, is_same=True)
+        # The request that was sent may have elected the leader that the run sees: a broker that is cut off gives no answer.
+        self._judge_unchanged(result, is_same=self._cluster.world.changes_requested == self._requested)
 
     def judge_moves(self, result: Mapping[str, Any], is_peaceful: bool) -> None:
         """Judge `changed` of a run of moves, throttles or cleanup."""
@@ -54,7 +55,7 @@ class ReportJudge:
         self._judge_unchanged(result, not is_refused and self._judges.files.journals() == self._journals)
 
     def _judge_unchanged(self, result: Mapping[str, Any], is_same: bool) -> None:
-        """Judge a run that may not say that it has changed something, because no request has. `is_same`: nor has it done so in its journal."""
+        """Judge a run that may not say that it has changed something, because no request has. `is_same`: nor has it asked for it, or done so in its journal."""
         if result["changed"] and is_same and self._judges.changes == self._changes:
             self._judges.add_violation("a run says that it has changed something, and the cluster is as before")
 

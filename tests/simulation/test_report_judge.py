@@ -50,6 +50,15 @@ def test_a_run_says_whether_it_has_changed_something(
     assert (len(incident.judges.violations) == before) == is_right
 
 
+def test_a_run_may_take_a_leader_for_the_one_that_it_has_asked_for(tmp_path: Path) -> None:
+    """A broker that is cut off has its request, and the controller has elected the same broker meanwhile."""
+    incident = Incident(tmp_path)
+    report = ReportJudge(incident.judges, incident.cluster)
+    incident.cluster.world.run({"later-0": lambda: incident.cluster.world.step("ElectLeadersRequest to 1")})
+    report.judge_election(result(True, ELECTED), is_peaceful=True)
+    assert incident.judges.violations == []
+
+
 def test_what_counts_as_elected_is_changed(tmp_path: Path) -> None:
     incident = Incident(tmp_path)
     ReportJudge(incident.judges, incident.cluster).judge_election(result(False, ELECTED), is_peaceful=False)

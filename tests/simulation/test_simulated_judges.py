@@ -17,6 +17,7 @@ from simulation.events import Events
 from simulation.judges import Judges
 from simulation.kraft import Key
 from simulation.model_judge import ModelJudge
+from simulation.versions import NEWEST, OLDEST, Release
 from simulation.world import World
 
 KEY: Key = ("orders", 0)
@@ -29,9 +30,9 @@ class Incident:
     `gives_up`: the strategy is aggressive.
     """
 
-    def __init__(self, workdir: Path, commits: bool = False, gives_up: bool = True) -> None:
+    def __init__(self, workdir: Path, commits: bool = False, gives_up: bool = True, release: Release = NEWEST) -> None:
         self.workdir = workdir
-        self.cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 1, 2]]}, {"orders": 1}, elr=False)
+        self.cluster = SimulatedCluster(World(1), 3, {"orders": [[3, 1, 2]]}, {"orders": 1}, elr=False, release=release)
         self.events = Events(self.cluster, Counter())
         self.judges = Judges(
             self.cluster, workdir, self.events, ModelJudge(self.cluster, gives_up, history=False, snapshots=False), gives_up
@@ -193,3 +194,22 @@ def test_an_open_order_is_excused_only_if_an_election_may_still_reach_it(tmp_pat
     (tmp_path / "journal" / "id-abc.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     incident.judges.judge_undisturbed_end()
     assert incident.judges.violations == (["the journal has orders of orders-0 open"] if is_left else [])
+
+
+@pytest.mark.parametrize(("release", "is_running", "warns", "violations"), [
+    (OLDEST, False, True, []),
+    (OLDEST, True, True, ["the journal has orders of orders-0 open"]),
+    (NEWEST, False, True, ["the journal has orders of orders-0 open"]),
+    (OLDEST, False, False, ["a broker may still change the order of orders-0, and the run does not warn of it"]),
+])  # fmt: skip
+def test_an_open_order_is_excused_while_a_broker_that_is_not_listed_may_change_it(
+    tmp_path: Path, release: Release, is_running: bool, warns: bool, violations: list[str]
+) -> None:
+    incident = Incident(tmp_path, release=release)
+    incident.cluster.brokers[2].running = is_running
+    order = {"topic": "orders", "partition": 0, "topic_id": "a", "original": [3, 1, 2], "changed": [1, 3, 2]}
+    intent = {"kind": "intent", "id": "open", "cluster_id": "abc", "orders": [order], "listed": [1, 2]}
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "id-abc.jsonl").write_text(json.dumps(intent) + "\n")
+    incident.judges.judge_calm({"results": [], "warnings": ["a request for the order of orders-0 was never answered"] if warns else []})
+    assert [one for one in incident.judges.violations if "has no leader" not in one] == violations

@@ -27,11 +27,13 @@ class Intent:
     """An intent of a journal. `orders`: that a run may have set. `elections`: partitions that an election of it may still reach.
 
     changed  partitions whose orders are others than before
+    brokers  that may still carry out what a run has sent them
     """
 
     orders: list[tuple[Key, tuple[int, ...]]]
     elections: set[Key] = field(default_factory=set)
     changed: set[Key] = field(default_factory=set)
+    brokers: set[int] = field(default_factory=set)
 
 
 class WorkdirFiles:
@@ -58,6 +60,10 @@ class WorkdirFiles:
         """Return the partitions whose orders the journal has open with an election that a run may have sent."""
         return {key for intent in self._open_intents() for key in intent.elections}
 
+    def open_for(self, brokers: Collection[int]) -> set[Key]:
+        """Return the partitions whose orders the journal has open, and one of these brokers may still change them."""
+        return {key for intent in self._open_intents() if intent.brokers & {*brokers} for key, _order in intent.orders}
+
     def unsettled(self) -> set[Key]:
         """Return the partitions that the journal has open with another order than before, or with an election that a run may have sent."""
         return {key for intent in self._open_intents() for key in intent.changed | intent.elections}
@@ -71,9 +77,14 @@ class WorkdirFiles:
             for entry in parsed(content):
                 if entry.get("kind") == "intent":
                     changed = {_key(row) for row in entry["orders"] if row["changed"] != row.get("original")}
-                    intents[entry["id"]] = Intent([(_key(row), tuple(row["changed"])) for row in entry["orders"]], changed=changed)
+                    orders = [(_key(row), tuple(row["changed"])) for row in entry["orders"]]
+                    intents[entry["id"]] = Intent(orders, changed=changed, brokers={*entry.get("listed", ())})
                 elif entry.get("kind") == "election" and entry["id"] in intents:
                     intents[entry["id"]].elections = {_key(row) for row in entry["partitions"]}
+                    # Which broker has got an election is not known.
+                    intents[entry["id"]].brokers = {*entry.get("unanswered_by", ())} | (
+                        intents[entry["id"]].brokers if entry["partitions"] else set()
+                    )
                 elif entry.get("kind") == "done":
                     intents.pop(entry["id"], None)
             yield from intents.values()

@@ -64,6 +64,7 @@ class World:
     """Virtual time of one history. `random`: for all that is drawn in it. `story`: what happened, for people.
 
     `drift`: seconds by which the clock of a machine may be wrong. If it is not 0, none goes at the right rate.
+    `changes_requested`: how often control nodes have sent one of CHANGES, which a broker may carry out later.
     `late`: what happens now was requested before its node hung, at `requested_at`, and no control node waits for it any more.
     """
 
@@ -72,6 +73,7 @@ class World:
         self.now = BEGIN
         self.late, self.requested_at = False, -math.inf
         self.drift = 0.0
+        self.changes_requested = 0
         self._seed, self._clocks = seed, dict[str, tuple[float, float]]()
         self.story: list[str] = []
         self.at_first_change: list[Callable[[], None]] = []  # what happens when a control node sends its first change of the cluster
@@ -122,7 +124,9 @@ class World:
         if process is self._processes[0]:
             return
         process.steps += 1
-        if process.first_change is None and what.split(" ", maxsplit=1)[0] in CHANGES:
+        is_change = what.split(" ", maxsplit=1)[0] in CHANGES
+        self.changes_requested += is_change
+        if process.first_change is None and is_change:
             process.first_change = process.steps
             acts, self.at_first_change = self.at_first_change, []
             for act in acts:

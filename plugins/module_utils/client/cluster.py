@@ -86,6 +86,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         self.elections_in_doubt: set[TopicPartition] = set()
         self.cut_off: set[int] = set()
         self._mute: set[int] = set()  # fenced brokers whose port accepts connections, and that have not answered
+        self._mute_on_changes: set[int] = set()  # brokers that have not answered a change
 
     # --- requests -----------------------------------------------------------------------------------------------
 
@@ -125,36 +126,61 @@ class Cluster(PartitionClient, ReplicaLogClient):
         """Send a request to any live broker that follows the active controller, as `_ask_of` does."""
         return self._ask_of(self._current(), make, hedge_after)
 
-    def _send_write(self, make: Callable[[], Any], not_answered: Callable[[set[int]], None] = lambda _brokers: None) -> Any:
+    def _send_write(
+        self, make: Callable[[], Any], not_answered: Callable[[set[int]], None] = lambda _brokers: None, once: bool = False
+    ) -> Any:
         """Return the answer to a change. See `_send_write_to`."""
-        return self._send_write_to(make, not_answered)[1]
+        return self._send_write_to(make, not_answered, once)[1]
 
-    def _send_write_to(self, make: Callable[[], Any], not_answered: Callable[[set[int]], None]) -> tuple[int, Any]:
+    def _send_write_to(self, make: Callable[[], Any], not_answered: Callable[[set[int]], None], once: bool = False) -> tuple[int, Any]:
         """Send a change to one broker, not to the one that reads use: a broker finishes the requests of a connection one by one. Return its id and answer.
 
         A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`). Each broker has
         `request_timeout`, all of them together have TURNS times as long, so one change never waits for a hundred brokers.
         `not_answered`: gets the ids of the brokers that got the change and have not answered, if there are any.
+        `once`: no other broker gets it then. What was checked before the change may not hold any more.
         """
         reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
+
         nodes = sorted(
             self._current(), key=lambda node: (node in self.unreachable, node not in self._responsive, node != writer, node == reader, node)
         )
-        limit = self._connection.request_timeout
+        nodes.sort(key=lambda node: node in self._mute_on_changes)
+        ask = self._answered_by_one if once else self._answered_by_any
+        sent: list[tuple[int, Any]] = []
+        answered_by = None
+        try:
+            with deadline.until(time.monotonic() + TURNS * self._connection.request_timeout):
+                answered_by, answer = ask(make, nodes, sent)
+            return answered_by, answer
+        finally:
+            if silent := unanswered_requests.unanswered(sent, answered_by):
+                self._mute_on_changes |= silent
+                not_answered(silent)
+
+    def _answered_by_any(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
+        """Return the first answer to a change, after its broker. `sent` gets the request of each broker that was asked."""
         made: list[Any] = []  # one for each of the first `nodes`: they are asked in this order
 
         def make_one() -> Any:
             made.append(make())
             return made[-1]
 
-        answered_by = None
         try:
-            with deadline.until(time.monotonic() + TURNS * limit):
-                answered_by, answer = self._answered_by(make_one, nodes, limit, WRITE)
-            return answered_by, answer
+            answered: tuple[int, Any] = self._answered_by(make_one, nodes, self._connection.request_timeout, WRITE)
+            return answered
         finally:
-            if silent := unanswered_requests.unanswered(zip(nodes, made, strict=False), answered_by):
-                not_answered(silent)
+            sent += zip(nodes, made, strict=False)
+
+    def _answered_by_one(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
+        """Return the answer of the first broker that gets a change, after its id. See `_answered_by_any`."""
+        for node in nodes[:-1]:
+            try:
+                return self._answered_by_any(make, [node], sent)
+            except ClusterError:
+                if unanswered_requests.unanswered(sent, None):
+                    raise
+        return self._answered_by_any(make, nodes[-1:], sent)
 
     def _limit_ms(self, node: Any) -> int:
         fenced = any(one.fenced and one.broker_id == node for one in self._nodes)
@@ -367,7 +393,9 @@ class Cluster(PartitionClient, ReplicaLogClient):
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect leaders (KIP-460): `preferred` or `unclean`. Return Kafka's refusal (None: elected) by partition."""
         answer = self._send_write(
-            lambda: leader_elections.elect(election_type, keys, self._timeout_ms), lambda _brokers: self.elections_in_doubt.update(keys)
+            lambda: leader_elections.elect(election_type, keys, self._timeout_ms),
+            lambda _brokers: self.elections_in_doubt.update(keys),
+            once=election_type == "unclean",
         )
         refused = error_codes.refusal(answer.error_code, None)
         answers: dict[TopicPartition, Refusal | None] = {}

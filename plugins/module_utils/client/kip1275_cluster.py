@@ -158,7 +158,9 @@ class NativeCluster(Cluster):
         while left and time.monotonic() < end:
             # Without an answer to one page, those to the pages before are not known to the caller either.
             answer = self._send_write(
-                partial(kip1275.elect_designated, left, self._timeout_ms, kind), lambda _brokers: self.elections_in_doubt.update(leaders)
+                partial(kip1275.elect_designated, left, self._timeout_ms, kind),
+                lambda _brokers: self.elections_in_doubt.update(leaders),
+                once=True,
             )
             refused = kip1275.refusal(answer.error_code, None, limit_reached)
             found |= dict.fromkeys(left, refused) if refused else kip1275.read_designated_election(answer, limit_reached)

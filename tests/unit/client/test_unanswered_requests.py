@@ -135,6 +135,52 @@ def test_only_the_broker_that_did_not_answer_is_in_doubt_when_another_one_does(b
             assert bool(cluster.in_doubt) == (REORDER in {request.api_key for request in broker.requests})
 
 
+@pytest.fixture
+def other(broker: fake_brokers.Broker) -> Iterator[fake_brokers.Broker]:
+    """A second broker, with the higher id, which answers elections."""
+    with fake_brokers.brokers(1) as (other,):
+        for one in (broker, other):
+            one.names([(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)])
+            one.follows({1: 0.0, 2: 0.0})
+        other.answers[ELECT_LEADERS] = lambda _request: ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[])
+        yield other
+
+
+def elections(broker: fake_brokers.Broker) -> int:
+    return [request.api_key for request in broker.requests].count(ELECT_LEADERS)
+
+
+def test_an_unclean_election_that_one_broker_has_got_is_not_sent_to_another_one(
+    broker: fake_brokers.Broker, other: fake_brokers.Broker
+) -> None:
+    """Its guards are older by then. The next attempt reads them again, and asks another broker."""
+    with Cluster(Connection((other.server,), request_timeout=3.0)) as cluster:
+        with pytest.raises(ClusterError):
+            cluster.elect_unclean([KEY])
+        assert (elections(broker), elections(other)) == (1, 0)
+        assert cluster.elections_in_doubt == {KEY}
+        cluster.elect_unclean([KEY])
+        assert (elections(broker), elections(other)) == (1, 1)
+
+
+def test_a_preferred_election_is_sent_to_another_broker(broker: fake_brokers.Broker, other: fake_brokers.Broker) -> None:
+    with Cluster(Connection((other.server,), request_timeout=3.0)) as cluster:
+        cluster.elect("preferred", [KEY])
+        assert (elections(broker), elections(other)) == (1, 1)
+
+
+def test_an_unclean_election_that_a_broker_has_not_got_is_sent_to_another_one(
+    broker: fake_brokers.Broker, other: fake_brokers.Broker
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    other.names([(1, "127.0.0.1", port), (2, "127.0.0.1", other.port)])
+    with Cluster(Connection((other.server,), request_timeout=3.0)) as cluster:
+        cluster.elect_unclean([KEY])
+        assert elections(other) == 1
+        assert not cluster.elections_in_doubt
+
+
 def test_a_broker_that_hangs_is_silent_and_one_that_refuses_connections_is_not(broker: fake_brokers.Broker) -> None:
     with socket.create_server(("127.0.0.1", 0)) as hanging, socket.create_server(("127.0.0.1", 0)) as closed:
         ports = {2: hanging.getsockname()[1], 3: closed.getsockname()[1]}

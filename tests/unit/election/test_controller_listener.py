@@ -39,7 +39,7 @@ class MadeUp(ElectingCluster):
         super().__init__(Connection(("127.0.0.1:1",), controllers))
         self.brokers = brokers
 
-    def _send_write(self, make: Callable[[], Any], _not_answered: Any = None) -> Any:
+    def _send_write(self, make: Callable[[], Any], _not_answered: Any = None, once: bool = False) -> Any:
         if isinstance(self.brokers, Exception):
             raise self.brokers
         return self.brokers
