@@ -29,7 +29,7 @@ ROOT = Path(next(iter(collection.__path__))).resolve()
 MUTANTS = Path(__file__).with_suffix(".toml")
 KEPT = Path(__file__).with_name("kept")
 MODULE_UTILS = "plugins/module_utils"
-FIRST_SEEDS, MORE_SEEDS = (1, 150), (151, 2000)  # before the scripts that are kept, and after them: most mistakes are found early
+FIRST_SEEDS, MORE_SEEDS = (1, 150), (151, 2000)  # before the other scripts that are kept, and after them: most mistakes are found early
 SECONDS = 1800
 JOBS = os.cpu_count() or 1
 END_SECONDS = 5  # in which what plays histories removes their folders
@@ -99,10 +99,12 @@ def is_found(mutant: Mutant, jobs: int = JOBS) -> bool:
     with _mutated(mutant) as folder:
         expected = re.escape(mutant.expect)
         until = ("--until", mutant.expect, "--jobs", str(jobs))
-        kept = [([str(script)], _violation(mutant), script.stem) for script in sorted(KEPT.glob("*.json"))]
+        names = sorted((script.stem for script in KEPT.glob("*.json")), key=lambda name: name not in mutant.kept)
+        scripts = [([str(KEPT / f"{name}.json")], _violation(mutant), name) for name in names]
+        own, others_kept = scripts[: len(mutant.kept)], scripts[len(mutant.kept) :]
         first, more = (([*map(str, seeds), *until], rf"^(seed \d+: .*{expected}.*)", "") for seeds in (FIRST_SEEDS, MORE_SEEDS))
         found = errors = ""
-        for arguments, pattern, name in (first, *kept, more):
+        for arguments, pattern, name in (*own, first, *others_kept, more):
             if not found:
                 found, others = _first_violation(folder, arguments, pattern, name)
                 errors = errors or others
