@@ -14,6 +14,7 @@ import json
 import os
 import random
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -65,6 +66,7 @@ WATCH_SECONDS, READY_ROWS = 3.0, 100  # of a check of readiness
 REQUEST_SECONDS = 4
 SAVED, PROGRESS = "saved", "progress.json"  # the folder of saved records, and the file in it that says how far saving is
 GROWING = ("fsync", "pwrite")  # what fails on a full disk
+PROCESS_ID = 4321  # of each control node
 WRITES = ("fsync", "replace", "pwrite", "link", "unlink", "mkdir", "ftruncate")
 
 
@@ -120,7 +122,9 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
         refusing = [(broker, bool(one and not (one.running and one.has_open_port) and not one.unreachable)) for broker, one in known]
         return {broker for broker, _refuses in refusing} - {broker for broker, refuses in refusing if not refuses}
 
-    random.seed(world.random.random())  # kafka-python shuffles bootstrap servers
+    seed = world.random.random()
+    random.seed(seed)  # kafka-python shuffles bootstrap servers
+    ids = random.Random(seed)
     with ExitStack() as stack:
         stack.enter_context(world.clock())
         for module in (journal_entries, timestamps, healthy_snapshot):
@@ -136,6 +140,9 @@ def simulated(cluster: SimulatedCluster) -> Iterator[None]:
             (designated_election, "ThreadPoolExecutor", InTurn),
             (log_dir, "ThreadPoolExecutor", InTurn),
             (saved_folder, "room", partial(_room, cluster, saved_folder.room)),
+            # These two are in files, which histories damage at places that their seeds choose.
+            (uuid, "uuid4", lambda: uuid.UUID(int=ids.getrandbits(128), version=4)),
+            (os, "getpid", lambda: PROCESS_ID),
         ):
             stack.enter_context(patch.object(owner, name, replacement))
         for name in WRITES:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,13 @@ def test_no_parameter_of_the_product_has_a_real_clock_as_its_default() -> None:
         paused = TailSaver(None, Path(), {"cluster": "east", "run_id": "1"}, Limits())._pause  # type: ignore[arg-type]
         world.run({"saves": lambda: paused(600.0)})
     assert world.now >= BEGIN + 600
+
+
+def test_what_is_random_in_files_is_the_same_each_time() -> None:
+    """Histories damage files at places that their seeds choose."""
+    found = []
+    for seed in (1, 1, 2):
+        with simulated(cluster_of(World(seed))):
+            found.append((uuid.uuid4(), uuid.uuid4(), os.getpid()))
+    assert found[0] == found[1] != found[2]
+    assert found[0][0] != found[0][1]
