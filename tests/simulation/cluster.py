@@ -32,6 +32,7 @@ CONTROLLERS = 101, 102, 103
 METADATA_SECONDS = 0.001, 0.08  # in which brokers learn of a change
 BUSY_SECONDS = 0.2, 7.0  # the same if they are busy
 SESSION_SECONDS = 9.0  # broker.session.timeout.ms
+SAME_MOMENT = 0.001  # of a second: sums of seconds are not exact
 REGISTER_SECONDS = 2.0  # after which a broker that starts tries again to register (broker.heartbeat.interval.ms)
 START_SECONDS = 0.5, 3.0
 KEYS = 5  # of the records of a compacted topic
@@ -398,6 +399,8 @@ class SimulatedCluster:
         one = self.brokers[broker]
         if not self.has_controller:
             self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, incarnation))
+        elif self.world.now - one.heard_until < SESSION_SECONDS - SAME_MOMENT:
+            pass  # it was heard again meanwhile, and another silence of it has an end of its own
         elif self.controller.alive(broker) and one.incarnation == incarnation and not self.is_heard(one):
             self.world.tell(f"broker {broker} is fenced")
             self.controller.fence(broker)

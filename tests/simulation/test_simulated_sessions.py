@@ -57,6 +57,17 @@ def test_a_broker_that_was_silent_for_long_registers_at_once() -> None:
     assert registers_after(cluster) == 0
 
 
+def test_a_session_is_counted_from_the_last_heartbeat() -> None:
+    cluster = made()
+    cluster.hang(1, 1.0)
+    cluster.world.wait(2.0)
+    cluster.hang(1, 60.0)
+    cluster.world.wait(SESSION_SECONDS - 1)
+    assert cluster.controller.alive(1)
+    cluster.world.wait(2.0)
+    assert not cluster.controller.alive(1)
+
+
 def test_a_broker_registers_once_it_reaches_a_controller() -> None:
     cluster = made()
     cluster.shut_down(1)
