@@ -16,6 +16,7 @@ from integration.store_clients import Bucket
 from integration.support import Operator
 from wire.kafka_codec import KafkaCodec
 from wire.kafka_layouts import Layouts
+from witness import agreement
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
@@ -78,9 +79,10 @@ def prepared(damage: Damage, spark_remote: str, tmp_path_factory: pytest.TempPat
 
 
 @pytest.fixture
-def east(damage: Damage, spark_remote: str, tmp_path: Path) -> Operator:
-    """An operator who works on the damaged cluster, with a workdir of their own."""
-    return Operator(damage.cluster, tmp_path, spark_remote)
+def east(damage: Damage, spark_remote: str, tmp_path: Path) -> Iterator[Operator]:
+    """An operator who works on the damaged cluster, with a workdir of their own. At the end a witness must see what the test has judged by."""
+    yield Operator(damage.cluster, tmp_path, spark_remote)
+    agreement.check(damage.cluster)
 
 
 @pytest.fixture(scope="session")
@@ -92,11 +94,12 @@ def small() -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture
-def west(small: KafkaCluster, spark_remote: str, tmp_path: Path) -> Operator:
-    """An operator who works on the cluster west, all of its brokers alive and no topic left from before."""
+def west(small: KafkaCluster, spark_remote: str, tmp_path: Path) -> Iterator[Operator]:
+    """An operator who works on the cluster west, all of its brokers alive and no topic left from before. At the end a witness judges as for `east`."""
     small.heal()
     delete_topics(small, {state.topic for state in small.describe()})
-    return Operator(small, tmp_path, spark_remote)
+    yield Operator(small, tmp_path, spark_remote)
+    agreement.check(small)
 
 
 @pytest.fixture(scope="session")

@@ -428,6 +428,16 @@ def test_a_high_watermark_below_the_end_of_the_winner_shows_no_loss_if_the_logs_
     assert decision.beyond == ()
 
 
+def test_a_high_watermark_above_the_end_of_the_winner_shows_a_loss_also_if_the_logs_cannot_be_compared() -> None:
+    """Only the ranking of KIP-1275 prefers a log that ends before it: by the leader epoch that its broker knows."""
+    brokers: dict[int, Log | str] = {1: FENCED, 3: Log.of((20, 2), high_watermark=20), 4: Log.of((50, 0), high_watermark=50)}
+    known = evidence(Situation("orders", brokers, unknown={(3, 4)}))
+    late = [log._replace(partition_leader_epoch=6) if log.broker_id == 4 else log for log in known.logs]
+    decision = decide(replace(known, logs=tuple(late)), replace(BALANCED, ranking=Ranking.KIP1275))
+    assert [log.broker_id for log in decision.ranked] == [3, 4] and len(decision.uncompared) == 1
+    assert [row.other.broker_id for row in decision.beyond] == [4]
+
+
 def test_logs_without_a_common_offset_hide_no_worse_reason() -> None:
     below = {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120, start=45)}
     weak = {3: Log.of((40, 0), (80, UNREADABLE), high_watermark=110, start=100)}
