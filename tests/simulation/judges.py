@@ -144,13 +144,12 @@ class Judges:
 
         It came back a short time ago, or it hangs since before it has opened its port: then it looks as if it did not run.
         """
-        now = self._cluster.world.now
         if broker.hangs and not broker.has_open_port:
             return True
-        if self._cluster.world.late:
-            return broker.started_at > self._cluster.world.requested_at
-        is_known = broker.unfenced_at >= broker.started_at and now - broker.unfenced_at > self._unanswered_seconds()
-        return not is_known and now - broker.started_at < self._unseen_seconds()
+        world = self._cluster.world
+        asked_at = world.requested_at if world.late else world.now
+        is_known = broker.unfenced_at >= broker.started_at and asked_at - broker.unfenced_at > self._unanswered_seconds()
+        return not is_known and asked_at - broker.started_at < GUARD_SECONDS + self._unanswered_seconds()
 
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:

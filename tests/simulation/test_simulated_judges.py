@@ -146,6 +146,22 @@ def test_committed_records_are_judged_although_the_elected_broker_was_just_kille
     assert len(incident.judges.committed_lost()) == 1
 
 
+@pytest.mark.parametrize(("seconds", "is_excused"), [(-1.0, True), (0.02, True), (20.0, False)])
+def test_a_late_election_is_judged_by_what_its_run_could_know_when_it_was_requested(
+    tmp_path: Path, seconds: float, is_excused: bool
+) -> None:
+    incident = Incident(tmp_path)
+    world = incident.cluster.world
+    incident.cluster.crash(2)
+    world.wait(KNOWN_SECONDS)
+    incident.cluster.start(2, clean=True)
+    requested_at = world.now + seconds
+    world.wait(KNOWN_SECONDS + seconds)
+    with world.happening_late(requested_at):
+        incident.elect()
+    assert (incident.truncate() == []) == is_excused
+
+
 @pytest.mark.parametrize("read", [False, True])
 def test_only_what_comes_after_the_last_look_at_an_old_leader_needs_not_be_saved(tmp_path: Path, read: bool) -> None:
     incident = Incident(tmp_path)
