@@ -135,6 +135,9 @@ class Connections:
         finally:
             self._net.cancel(timer)
 
+    async def ready(self, node_id: Any, timeout_ms: float) -> None:
+        """Wait for nothing: a connection begins with its first request."""
+
     def send(self, request: Any, node_id: Any, request_timeout_ms: float) -> Any:
         """Send a request, and return the future of its answer."""
         self._world.step(f"{request.name} to {node_id}")

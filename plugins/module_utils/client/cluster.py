@@ -9,6 +9,7 @@ an exception and never a hang. All methods may be called from several threads.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
 FENCED_MS = 3000  # for an answer of a fenced broker: most of these are lost
 OTHER_DESCRIBERS = 2  # brokers that are asked, too, which brokers are registered
+ONCE_SECONDS = 2.0  # after which a broker gets no change any more for which something was checked right before
 LOADING_SECONDS = 5.0  # in which a newly elected coordinator loads its groups, unless there are very many
 
 
@@ -138,7 +140,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`). Each broker has
         `request_timeout`, all of them together have TURNS times as long, so one change never waits for a hundred brokers.
         `not_answered`: gets the ids of the brokers that got the change and have not answered, if there are any.
-        `once`: no other broker gets it then. What was checked before the change may not hold any more.
+        `once`: no other broker gets it then, and no one after ONCE_SECONDS. What was checked before the change may not hold any more.
         """
         reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
 
@@ -158,8 +160,10 @@ class Cluster(PartitionClient, ReplicaLogClient):
                 self._mute_on_changes |= silent
                 not_answered(silent)
 
-    def _answered_by_any(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
-        """Return the first answer to a change, after its broker. `sent` gets the request of each broker that was asked."""
+    def _answered_by_any(
+        self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]], written_by: float = math.inf
+    ) -> tuple[int, Any]:
+        """Return the first answer to a change, after its broker. `sent` gets the request of each broker that was asked. `written_by`: as for `_ask_any`."""
         made: list[Any] = []  # one for each of the first `nodes`: they are asked in this order
 
         def make_one() -> Any:
@@ -167,20 +171,21 @@ class Cluster(PartitionClient, ReplicaLogClient):
             return made[-1]
 
         try:
-            answered: tuple[int, Any] = self._answered_by(make_one, nodes, self._connection.request_timeout, WRITE)
+            answered: tuple[int, Any] = self._answered_by(make_one, nodes, self._connection.request_timeout, WRITE, written_by)
             return answered
         finally:
             sent += zip(nodes, made, strict=False)
 
     def _answered_by_one(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
         """Return the answer of the first broker that gets a change, after its id. See `_answered_by_any`."""
+        written_by = time.monotonic() + ONCE_SECONDS
         for node in nodes[:-1]:
             try:
-                return self._answered_by_any(make, [node], sent)
+                return self._answered_by_any(make, [node], sent, written_by)
             except ClusterError:
                 if unanswered_requests.unanswered(sent, None):
                     raise
-        return self._answered_by_any(make, nodes[-1:], sent)
+        return self._answered_by_any(make, nodes[-1:], sent, written_by)
 
     def _limit_ms(self, node: Any) -> int:
         fenced = any(one.fenced and one.broker_id == node for one in self._nodes)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -208,13 +209,15 @@ class FollowerClient(LogDirClient, ABC):
     def _answered(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> Any:
         return self._answered_by(make, nodes, hedge_after, purpose)[1]
 
-    def _answered_by(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> tuple[Any, Any]:
-        """Return the first answer, after its node. ClusterError if no node answers."""
+    def _answered_by(
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, written_by: float = math.inf
+    ) -> tuple[Any, Any]:
+        """Return the first answer, after its node. ClusterError if no node answers. `written_by`: as for `_ask_any`."""
         if not nodes:
             servers = ", ".join(self._connection.bootstrap_servers)
             raise ClusterError(f"{servers} answered, but lists no live broker any more; try again shortly")
         try:
-            return self._ask_any(make, nodes, hedge_after, purpose)
+            return self._ask_any(make, nodes, hedge_after, purpose, written_by)
         except errors.IncompatibleBrokerVersion as error:
             raise UnsupportedRequestError(
                 f"no broker supports this request: {error_message(error)} Is bootstrap_servers a cluster of a supported Kafka release, without a proxy?"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import uuid
@@ -54,7 +55,9 @@ class Paging(Cluster):
         self.cursor = cursor
         self.pages = 0
 
-    def _answered_by(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> tuple[Any, Any]:
+    def _answered_by(
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, written_by: float = math.inf
+    ) -> tuple[Any, Any]:
         name, partition = self.cursor(self.pages)
         self.pages += 1
         assert self.pages < PAGES_TO_GIVE_UP, "the client does not give up"
@@ -79,7 +82,9 @@ class Hanging(Cluster):
     def _current(self) -> set[int]:
         return set(range(100))
 
-    def _answered_by(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str) -> tuple[Any, Any]:
+    def _answered_by(
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, written_by: float = math.inf
+    ) -> tuple[Any, Any]:
         self.seconds = deadline.at_most(float("inf"))
         raise ClusterError("no broker answered")
 

@@ -57,6 +57,7 @@ def bound_connections(
     not be made, or None. `guarded` is sent only to processes of root and of this user.
     """
     manager.get_connection = partial(_get_connection, manager, manager.get_connection, memory, refusal)
+    manager.ready = partial(_ready, manager)
     manager._build_transport = partial(_build_transport, manager, Resolver(), guarded)
 
 
@@ -79,6 +80,13 @@ def _get_connection(
         connection.broker_version_data = None
         connection.connection_made = partial(_connection_made, connection, memory, node_id)
     return connection
+
+
+async def _ready(manager: Any, node_id: Any, timeout_ms: float) -> None:
+    """Wait until a request to a node is written at once. kafka-python keeps one for a connection that is being made, and cannot take it back."""
+    connection = manager.get_connection(node_id)
+    if not connection.connected:
+        await manager.wait_for(connection.init_future, timeout_ms)
 
 
 async def _build_transport(manager: Any, resolver: Resolver, guarded: loopback_peers.Secret | None, node: Any, timeout_at: float) -> Any:

@@ -9,6 +9,7 @@ A node that does not answer is data (`unreachable`), never an exception and neve
 from __future__ import annotations
 
 import logging
+import math
 import time
 import traceback
 from collections import deque
@@ -41,6 +42,7 @@ OUT_OF_TIME = "no time was left for a request to it; raise duration"
 REQUEST_LIMIT = 1000  # partitions per request: KIP-1275's limit, used for all messages
 TURNS = 5  # nodes that are tried within a deadline: one of so many answers, and more requests would repeat the same work
 CUT_OFF = "it gave no answer within its share of duration"
+TOO_LATE = "what was checked before the request is too old by the time at which it could be sent to it"
 
 
 class NodeClient:
@@ -87,21 +89,25 @@ class NodeClient:
         """Return the bootstrap nodes: node id → host:port."""
         return {node.node_id: f"{node.host}:{node.port}" for node in self._manager.cluster.bootstrap_brokers()}
 
-    def _ask_any(self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = READ) -> tuple[Any, Any]:
+    def _ask_any(
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = READ, written_by: float = math.inf
+    ) -> tuple[Any, Any]:
         """Send a request to the first of `nodes`, and to the next one when that fails or takes longer than `hedge_after` seconds, and so on.
 
         Return the first answer, after its node, which `_last_nodes` keeps by `purpose`. The caller's `deadline.until` ends all requests, and the first
-        TURNS nodes each get a share of the time before it. KafkaError if no node answers.
+        TURNS nodes each get a share of the time before it. KafkaError if no node answers. No node gets the request after this has returned, nor after
+        `written_by` (of the monotonic clock).
         """
         end = deadline.end()
         if end is not None:
             hedge_after = min(hedge_after, max(0.0, end - time.monotonic()) / min(TURNS, len(nodes)))
-        return self._net.run(self._first_answer, make, nodes, hedge_after, purpose, end)
+        return self._net.run(self._first_answer, make, nodes, hedge_after, purpose, end, written_by)
 
     async def _first_answer(
-        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, end: float | None
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, end: float | None, written_by: float
     ) -> tuple[Any, Any]:
         first = Future()
+        has_returned = False
         turns: list[Any] = []  # one for each node that got the request: done when the next node may get it, or no other node must
         failures: list[Exception] = []
 
@@ -122,37 +128,59 @@ class NodeClient:
                     first.failure(error)
                 over(turn)
 
-            self._send(node, make(), end).add_callback(succeeded).add_errback(failed)
+            self._send(node, make(), end, is_in_time).add_callback(succeeded).add_errback(failed)
+
+        def is_in_time(seconds: float) -> bool:
+            return not has_returned and time.monotonic() + seconds < written_by
 
         def over(turn: Any) -> None:
             if not turn.is_done:
                 turn.success(None)
 
-        for node in nodes[:-1]:
-            launch(node)
-            with suppress(errors.KafkaTimeoutError):
-                await self._manager.wait_for(turns[-1], hedge_after * 1000)
-            if first.is_done:
-                break
-        else:
-            launch(nodes[-1])
-        answered: tuple[Any, Any] = await self._manager.wait_for(first, self._timeout_ms)
+        try:
+            for node in nodes[:-1]:
+                launch(node)
+                with suppress(errors.KafkaTimeoutError):
+                    await self._manager.wait_for(turns[-1], hedge_after * 1000)
+                if first.is_done:
+                    break
+            else:
+                launch(nodes[-1])
+            answered: tuple[Any, Any] = await self._manager.wait_for(first, self._timeout_ms)
+        finally:
+            has_returned = True
         return answered
 
-    def _send(self, node: Any, request: Any, end: float | None = None) -> Any:
-        return self._net.call_soon_with_future(self._exchange, node, request, end)
+    def _send(self, node: Any, request: Any, end: float | None = None, is_in_time: Callable[[float], bool] | None = None) -> Any:
+        return self._net.call_soon_with_future(self._exchange, node, request, end, is_in_time)
 
-    async def _exchange(self, node: Any, request: Any, end: float | None) -> Any:
-        """Send a request and return the answer. KafkaError for any failure, within the time limit and before `end`."""
+    async def _exchange(self, node: Any, request: Any, end: float | None, is_in_time: Callable[[float], bool] | None) -> Any:
+        """Send a request and return the answer. KafkaError for any failure, within the time limit and before `end`.
+
+        is_in_time  whether the node may get the request, so many seconds from now on; with it the time limit is also that of a pause before the request
+        """
+        began, pause = time.monotonic(), max(0.0, self._throttled_until.get(node, 0.0) - time.monotonic())
+        if is_in_time and not is_in_time(pause):
+            raise errors.KafkaTimeoutError(TOO_LATE)
         await self._pause(node, end)
         limit_ms = min(self._limit_ms(node), int(self._seconds(end) * 1000))
         if limit_ms <= 0:
             raise errors.KafkaTimeoutError(OUT_OF_TIME)
+        ends = (began if is_in_time else time.monotonic()) + limit_ms / 1000
+
+        def left_ms() -> int:
+            return max(0, int((ends - time.monotonic()) * 1000))
+
         try:
+            if is_in_time:
+                await self._manager.ready(node, left_ms())
+                if not is_in_time(0.0):
+                    raise errors.KafkaTimeoutError(TOO_LATE)
             # kafka-python has no time limit for a request that waits for a TLS handshake.
-            answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=limit_ms), limit_ms)
+            answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=left_ms()), left_ms())
         except errors.KafkaError as error:
-            if limit_ms < self._timeout_ms and isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
+            is_late = isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError))
+            if limit_ms < self._timeout_ms and is_late and TOO_LATE not in error.args:
                 raise errors.KafkaTimeoutError(CUT_OFF) from error
             raise
         except Exception as error:  # of a login or an address, from a library that kafka-python uses

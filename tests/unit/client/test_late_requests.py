@@ -1,0 +1,103 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""No broker gets a change after its caller has given up, nor an unclean election that cannot be sent soon after its guards were read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import fake_brokers
+import pytest
+from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import ONCE_SECONDS, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+
+API_VERSIONS, ELECT_LEADERS, REORDER = 18, 43, 45
+KEY = ("t", 0)
+
+
+class Pair:
+    """Two brokers, and a client that has set an order. `writer` answered that, and asked for a pause of `throttle_ms`; `other` is the other one."""
+
+    def __init__(self, cluster: Cluster, brokers: dict[int, fake_brokers.Broker], throttle_ms: int) -> None:
+        self.cluster, self._throttle_ms, self.got = cluster, throttle_ms, dict[int, int]()
+        for number, broker in brokers.items():
+            broker.answers[ELECT_LEADERS] = lambda _request, number=number: self._count(number, elected())
+            broker.answers[REORDER] = lambda _request, number=number: self._count(number, ordered(self._throttle_ms))
+        cluster.reorder({KEY: (2, 1)})
+        ((number, _),) = self.got.items()
+        self.writer, self.other = number, 3 - number
+        self._connects_to = brokers[number]
+        self.got.clear()
+        self._throttle_ms = 0
+
+    def _count(self, broker: int, answer: Any) -> Any:
+        self.got[broker] = self.got.get(broker, 0) + 1
+        return answer
+
+    def hang_in_the_handshake(self, seconds: float) -> None:
+        """Cut the connection to the writer, which does not say for some seconds which versions it takes when there is another one."""
+        right = self._connects_to.answers[API_VERSIONS]
+
+        def late(request: Any) -> Any:
+            time.sleep(seconds)
+            return right(request)
+
+        self._connects_to.answers[API_VERSIONS] = late
+        self.cluster._manager.call_soon(lambda: self.cluster._manager.close(self.writer))
+        time.sleep(0.1)
+
+
+def elected() -> Any:
+    return ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[])
+
+
+def ordered(throttle_ms: int) -> Any:
+    return AlterPartitionReassignmentsResponse(throttle_time_ms=throttle_ms, error_code=0, error_message=None, responses=[])
+
+
+@pytest.fixture(autouse=True)
+def versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fake_brokers.VERSIONS, ELECT_LEADERS, (0, 2))
+    monkeypatch.setitem(fake_brokers.VERSIONS, REORDER, (0, 0))
+
+
+@contextmanager
+def pair(timeout: float, throttle_ms: int = 0) -> Iterator[Pair]:
+    with fake_brokers.brokers(2) as (one, two):
+        for broker in (one, two):
+            broker.names([(1, "127.0.0.1", one.port), (2, "127.0.0.1", two.port)])
+            broker.follows({1: 0.0, 2: 0.0})
+        with Cluster(Connection((two.server,), request_timeout=timeout)) as cluster:
+            yield Pair(cluster, {1: one, 2: two}, throttle_ms)
+
+
+@pytest.mark.parametrize(("method", "argument"), [("elect_unclean", [KEY]), ("reorder", {KEY: (2, 1)})])
+def test_no_broker_gets_a_change_whose_caller_has_given_up(method: str, argument: Any) -> None:
+    with pair(timeout=2.0, throttle_ms=500) as both:
+        both.hang_in_the_handshake(1.7)
+        with suppress(ClusterError):
+            getattr(both.cluster, method)(argument)
+        got = dict(both.got)
+        time.sleep(1.5)
+        assert both.got == got
+
+
+def test_an_election_that_waits_for_a_handshake_is_sent_to_no_other_broker_when_its_guards_are_old() -> None:
+    with pair(timeout=ONCE_SECONDS + 1) as both:
+        both.hang_in_the_handshake(60)
+        with pytest.raises(ClusterError, match="too old"):
+            both.cluster.elect_unclean([KEY])
+        assert both.got == {} and not both.cluster.elections_in_doubt
+
+
+def test_an_election_does_not_wait_for_a_broker_that_throttles_but_is_sent_to_another_one() -> None:
+    with pair(timeout=2 * ONCE_SECONDS + 1, throttle_ms=int(2000 * ONCE_SECONDS)) as both:
+        both.cluster.elect_unclean([KEY])
+        assert both.got == {both.other: 1}
