@@ -409,6 +409,10 @@ class Cluster(PartitionClient, ReplicaLogClient):
             lambda _brokers: self.elections_in_doubt.update(keys),
             once=election_type == "unclean",
         )
+        return self._election_answers(answer, keys)
+
+    def _election_answers(self, answer: Any, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        """Return Kafka's refusals from an answer to an election. Those that have timed out are in doubt."""
         refused = error_codes.refusal(answer.error_code, None)
         answers: dict[TopicPartition, Refusal | None] = {}
         answers |= dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer)
