@@ -230,7 +230,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
         These neither answer nor refuse connections, and may hang; or they do not follow the active controller, and forward to it what they got (KIP-590) once
         they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced looks the same, and is.
-        While no second broker describes the cluster, and one may be able to, all of them may.
+        While only one of bootstrap_servers describes the cluster, and another one may hang, all of them may.
         ClusterError if no broker reaches the active controller.
         """
         nodes, are_listed, is_confirmed = self._registered_by_any()
@@ -267,8 +267,8 @@ class Cluster(PartitionClient, ReplicaLogClient):
         """Return the brokers that are registered by the word of the broker that describes them, or of others, with each address that these state.
 
         One alone may leave out one that hangs, or state a wrong address of it. It may also leave out all others: bootstrap_servers still names some.
-        Also returns whether all of these brokers list fenced ones, and whether two have described them, or each other one of bootstrap_servers
-        refuses connections.
+        Also returns whether all of these brokers list fenced ones, and whether two of bootstrap_servers have described them, or all others of these
+        refuse connections.
         """
         found = self._refresh_nodes()
         describer, lists_fenced = self._describer, self.lists_fenced
@@ -284,7 +284,8 @@ class Cluster(PartitionClient, ReplicaLogClient):
             known = nodes.setdefault(node.broker_id, [])
             if (node.host, node.port) not in {(one.host, one.port) for one in known}:
                 known.append(node)
-        is_confirmed = len(answered) > 1 or (len(answered) == 1 and _refuse({*self._named().values()} - answered))
+        servers = {*self._named().values()}  # one broker may have many other addresses
+        is_confirmed = len(servers & answered) > 1 or _refuse(servers - answered)
         return nodes, all(lists_fenced for lists_fenced, _stated in described), is_confirmed
 
     def unfenced(self) -> set[int]:

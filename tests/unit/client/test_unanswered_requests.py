@@ -262,6 +262,18 @@ def test_one_broker_alone_settles_nothing_while_another_server_may_hang(
         assert cluster.silent({3}) == {3}
 
 
+def test_a_second_port_of_one_broker_is_no_second_broker(
+    broker: fake_brokers.Broker, other: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]
+) -> None:
+    """It can name as many as it wants. bootstrap_servers are those that operators know."""
+    assert other.port != broker.port
+    _late, hanging, closed = other_servers
+    with Cluster(Connection((broker.server, hanging), request_timeout=1.0)) as cluster:
+        assert cluster.silent({3}) == {3}
+    with Cluster(Connection((broker.server, closed), request_timeout=1.0)) as cluster:
+        assert cluster.silent({3}) == set()
+
+
 def test_the_only_broker_that_lives_settles_what_brokers_that_are_gone_have_got(
     broker: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]
 ) -> None:
