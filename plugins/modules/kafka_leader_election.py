@@ -19,9 +19,9 @@ description:
     A partition of which another replica would truncate records is V(held), see O(hold_unsaved).
   - V(ELECTION_NOT_NEEDED) for a partition is not a failure. Every other error fails the task, after all elections were tried.
   - As in Kafka's tool, an unknown partition does not stop the others.
-  - With O(controller_bootstrap_servers), an election that no broker forwards is sent to the active controller itself. If no broker answers at all,
-    so are preferred elections of named partitions. Controllers do not report leaders, partitions or lost brokers. So the
-    leader is not verified then, check mode holds every partition, and other elections are refused.
+  - With O(controller_bootstrap_servers), an election that no broker forwards is sent to the active controller itself, V(unclean) ones only if
+    no broker may still forward them. If no broker answers at all, so are preferred elections of named partitions. Controllers do not report
+    leaders, partitions or lost brokers. So the leader is not verified then, check mode holds every partition, and other elections are refused.
 options:
   election_type:
     description:
@@ -68,6 +68,9 @@ options:
       - Number of retries, within O(duration), of an election that failed with a transient error. V(0) does not retry.
       - Transient is an election without an answer, or with an error that Kafka's own clients retry, except C(ELECTION_NOT_NEEDED),
         C(UNKNOWN_TOPIC_OR_PARTITION), C(PREFERRED_LEADER_NOT_AVAILABLE) and C(ELIGIBLE_LEADERS_NOT_AVAILABLE), which describe the partition.
+      - Before each retry of an unclean election its partitions are read again, and with O(hold_unsaved) their logs are compared again. Those that
+        have a leader, or whose leader epoch or replicas have changed, are not requested again. O(max_partitions), O(max_offline_brokers) and
+        O(lost_brokers) are not checked again.
     type: int
     default: 3
   preview:

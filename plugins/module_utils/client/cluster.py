@@ -235,9 +235,12 @@ class Cluster(PartitionClient, ReplicaLogClient):
 
         These neither answer nor refuse connections, and may hang; or they do not follow the active controller, and forward to it what they got (KIP-590) once
         they reach it. A broker whose registration has ended is not among them. Before Kafka 4.0, one that is fenced looks the same, and is.
+        While only one of bootstrap_servers describes the cluster, and another one may hang, all of them may.
         ClusterError if no broker reaches the active controller.
         """
-        nodes, are_listed = self._registered_by_any()
+        nodes, are_listed, is_confirmed = self._registered_by_any()
+        if not is_confirmed:
+            return {*nodes, *listed} if wanted is None else {*wanted}
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
         # One broker may state its own address as that of another one.
         answering = self._answering({broker for broker in asked if len(nodes[broker]) == 1})
@@ -250,9 +253,7 @@ class Cluster(PartitionClient, ReplicaLogClient):
         """Raise AnswerError if another broker, or another one of bootstrap_servers, states another cluster id than the one that answered first."""
         # Those that bootstrap_servers names, too: a broker of another cluster names only brokers of that one.
         asked = {*self._named(), *self._apart_from(None)[:OTHER_DESCRIBERS]}
-        for broker, answers in self._ask_each(
-            {node: [broker_nodes.describe_cluster()] for node in asked}, lambda answer: answer.cluster_id
-        ).items():
+        for broker, answers in self._describe(asked, lambda answer: answer.cluster_id).items():
             for stated in answers:
                 if stated != self.cluster_id:
                     raise AnswerError(
@@ -260,25 +261,37 @@ class Cluster(PartitionClient, ReplicaLogClient):
                         "broken, or of another cluster; check bootstrap_servers, and stop the one that is wrong"
                     )
 
-    def _registered_by_any(self) -> tuple[dict[int, list[brokers.Node]], bool]:
+    def _describe(self, nodes: Collection[Any], read: Callable[[Any], Any]) -> dict[Any, list[Any]]:
+        """Return what `read` makes of the cluster as each of these describes it. One of bootstrap_servers has no id, so it is never `unreachable`."""
+        answers = self._ask_each({node: [broker_nodes.describe_cluster()] for node in nodes}, read)
+        for server in self._named():
+            self.unreachable.pop(server, None)
+        return answers
+
+    def _registered_by_any(self) -> tuple[dict[int, list[brokers.Node]], bool, bool]:
         """Return the brokers that are registered by the word of the broker that describes them, or of others, with each address that these state.
 
-        One alone may leave out one that hangs, or state a wrong address of it. Also returns whether all of these brokers list fenced ones.
+        One alone may leave out one that hangs, or state a wrong address of it. It may also leave out all others: bootstrap_servers still names some.
+        Also returns whether all of these brokers list fenced ones, and whether two of bootstrap_servers have described them, or all others of these
+        refuse connections.
         """
-        nodes = {node.broker_id: [node] for node in self._refresh_nodes()}
-        are_listed = self.lists_fenced
-        others = self._apart_from(self._describer)[:OTHER_DESCRIBERS]
-        answers = self._ask_each(
-            {broker: [broker_nodes.describe_cluster()] for broker in others},
-            lambda answer: (answer.API_VERSION >= 2, self._read_brokers(answer)),
-        )
-        described = [one for found in answers.values() for one in found]
-        are_listed = are_listed and all(lists_fenced for lists_fenced, _nodes in described)
-        for node in (node for _lists_fenced, found in described for node in found):
+        found = self._refresh_nodes()
+        describer, lists_fenced = self._describer, self.lists_fenced
+        others = self._apart_from(describer)[:OTHER_DESCRIBERS]
+        addresses = self._named() | {node.broker_id: f"{node.host}:{node.port}" for node in (*found, *self._nodes)}
+        answered = {addresses[describer]} if describer in addresses else set()
+        asked = {addresses[node]: node for node in (*self._named(), *others) if addresses[node] not in answered}
+        answers = self._describe(asked.values(), lambda answer: (answer.API_VERSION >= 2, self._read_brokers(answer)))
+        answered |= {address for address, node in asked.items() if answers[node]}
+        described = [(lists_fenced, found), *(one for rows in answers.values() for one in rows)]
+        nodes: dict[int, list[brokers.Node]] = {}
+        for node in (node for _lists_fenced, stated in described for node in stated):
             known = nodes.setdefault(node.broker_id, [])
             if (node.host, node.port) not in {(one.host, one.port) for one in known}:
                 known.append(node)
-        return nodes, are_listed
+        servers = {*self._named().values()}  # one broker may have many other addresses
+        is_confirmed = len(servers & answered) > 1 or _refuse(servers - answered)
+        return nodes, all(lists_fenced for lists_fenced, _stated in described), is_confirmed
 
     def unfenced(self) -> set[int]:
         """Return the ids of the brokers that are unfenced now."""
@@ -402,8 +415,19 @@ class Cluster(PartitionClient, ReplicaLogClient):
             lambda _brokers: self.elections_in_doubt.update(keys),
             once=election_type == "unclean",
         )
+        return self._election_answers(answer, keys)
+
+    def _election_answers(self, answer: Any, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        """Return Kafka's refusals from an answer to an election. Those that have timed out are in doubt."""
         refused = error_codes.refusal(answer.error_code, None)
         answers: dict[TopicPartition, Refusal | None] = {}
         answers |= dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer)
         self.elections_in_doubt.update(unanswered_requests.timeouts(answers))
         return answers
+
+
+def _refuse(servers: Collection[str]) -> bool:
+    """Return whether each of these addresses refuses connections."""
+    parts = [server.rpartition(":") for server in servers]
+    nodes = [brokers.Node(place, host.strip("[]"), int(port), None, False) for place, (host, _colon, port) in enumerate(parts)]
+    return len(connection_diagnosis.that_refuse(nodes)) == len(nodes)

@@ -43,7 +43,10 @@ def still_silent(cluster: SilentBrokers, wanted: set[int] | None, listed: Collec
 def when_it_ends(cluster: SilentBrokers) -> str:
     """Return the end of a sentence on a broker that has never answered, which begins with "run again when": it cannot execute then what it got."""
     if cluster.lists_fenced:
-        return "it answers or has been stopped, and unregister it if it never comes back (kafka-cluster.sh unregister)"
+        return (
+            "it answers or has been stopped, and unregister it if it never comes back (kafka-cluster.sh unregister); bootstrap_servers must not name machines "
+            "that are gone"
+        )
     return "it answers; before Kafka 4.0 brokers do not list stopped ones, so if it never comes back, read docs/interruptions.md"
 
 

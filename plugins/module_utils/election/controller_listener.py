@@ -15,12 +15,13 @@ from dataclasses import replace
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes, leader_elections
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import leader_elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
     PREFERRED,
+    UNCLEAN,
     ElectionResult,
     remedy,
 )
@@ -55,6 +56,7 @@ class ElectingCluster(Cluster):
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect leaders as `Cluster.elect` does. If no broker has forwarded the request, send it to the active controller itself.
 
+        Not an unclean election that a broker has got and may still forward: what was checked before it may not hold any more.
         Returns Kafka's refusal by partition, None for those that were elected. Raises ClusterError if neither answers, with both errors.
         """
         if self.silence is not None:
@@ -66,23 +68,32 @@ class ElectingCluster(Cluster):
         except UnsupportedRequestError:
             raise
         except ClusterError as error:
+            if self._may_still_come(election_type, keys):
+                raise
             try:
                 return self._directly(election_type, keys)
             except ClusterError as other:
                 raise ClusterError(f"{error}; {other}") from error
-        if any(refused is None or refused.error not in NOT_PASSED_ON for refused in answers.values()):
+        is_passed_on = any(refused is None or refused.error not in NOT_PASSED_ON for refused in answers.values())
+        if is_passed_on or self._may_still_come(election_type, keys):
             return answers
         # If no controller answers, the broker's answers stay.
         with contextlib.suppress(ClusterError):
             answers = self._directly(election_type, keys)
         return answers
 
+    def _may_still_come(self, election_type: str, keys: Collection[TopicPartition]) -> bool:
+        return election_type == UNCLEAN and not self.elections_in_doubt.isdisjoint(keys)
+
     def _directly(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         with Controllers(self._connection) as controllers:
             node, _quorum = controllers.active()
-            answer = controllers.ask(node, lambda: leader_elections.elect(election_type, keys, self._timeout_ms))
-        refused = error_codes.refusal(answer.error_code, None)
-        return dict.fromkeys(keys, refused) if refused else leader_elections.read_election(answer)
+            try:
+                answer = controllers.ask(node, lambda: leader_elections.elect(election_type, keys, self._timeout_ms))
+            except ClusterError:
+                self.elections_in_doubt.update(keys)
+                raise
+        return self._election_answers(answer, keys)
 
 
 class DirectElection(LeaderElection):
@@ -104,6 +115,7 @@ class DirectElection(LeaderElection):
             )
         self._cluster = cluster
         self._type = election_type
+        self._truncated_by = None
         self._before = {}
         self._states = {}
         self.results = {key: self._result(key, Outcome.ELECTED) for key in sorted(keys, key=in_recovery_order)}
@@ -116,7 +128,7 @@ class DirectElection(LeaderElection):
         """Set all results to HELD: without brokers the leader that Kafka would elect is not known."""
         self._hold(NOT_KNOWN)
 
-    def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
+    def _look(self, keys: Sequence[TopicPartition], end: float) -> None:
         """Do nothing: without brokers, leaders cannot be read."""
 
     def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> ElectionResult:

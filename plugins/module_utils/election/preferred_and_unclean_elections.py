@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import error_codes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError, printable
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
@@ -27,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     UNCLEAN,
     VERDICTS,
     ElectionResult,
+    changed,
     judge,
     needed,
     not_elected,
@@ -57,6 +59,9 @@ SAVE_OR_GIVE_UP = "elect it with kafka_designated_election, which saves them bef
 BATCH = 1000
 RETRY_SECONDS = 1.0
 
+# Gets the expected leaders by partition, and returns what other replicas truncate, as a part of a sentence.
+TruncatedBy = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, str]]
+
 
 class Kip460Cluster(blast_radius.BrokerSource, disk_verdicts.VerdictCluster, Protocol):
     """The methods of a cluster that these elections use."""
@@ -76,6 +81,7 @@ class LeaderElection:
     def __init__(self, cluster: Kip460Cluster, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
         self._cluster = cluster
         self._type = election_type
+        self._truncated_by: TruncatedBy | None = None
         self._before = cluster.partitions(keys)
         self._states = dict(self._before)
         wanted = [key for key, state in self._before.items() if needed(state, election_type)] if keys is None else keys
@@ -92,15 +98,19 @@ class LeaderElection:
     def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> ElectionResult:
         return ElectionResult.of(self._states[key], outcome, error, *(why or (None, None)))
 
-    def hold_unsaved(self, truncated_by: Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, str]]) -> None:
-        """Set the result of partitions to HELD if their election may destroy records that are not saved.
+    def hold_unsaved(self, truncated_by: TruncatedBy) -> None:
+        """Set the result of partitions to HELD if their election may destroy records that are not saved. So does `elect` before further attempts."""
+        self._truncated_by = truncated_by
+        self._hold_truncating([self.results[key] for key in self._would_be_elected()])
 
-        truncated_by  gets the expected leaders by partition, and returns what other replicas truncate, as a part of a sentence
-        """
-        expected = {key: leader for key in self._would_be_elected() if (leader := self.results[key].leader) is not None}
-        for key, lost in truncated_by(expected).items():
+    def _hold_truncating(self, predicted: Collection[ElectionResult]) -> set[TopicPartition]:
+        """Set the result of those of these partitions to HELD whose election may destroy records that are not saved, and return them."""
+        expected = {result.key: result.leader for result in predicted if result.leader is not None}
+        truncated = self._truncated_by(expected) if self._truncated_by is not None and expected else {}
+        for key, lost in truncated.items():
             sentence = f"its election would destroy records that are not saved: {lost}; {SAVE_OR_GIVE_UP}"
             self.results[key] = self._result(key, Outcome.HELD, None, Reason(ReasonCode.TAIL_NOT_SAVED, sentence))
+        return {*truncated}
 
     def _would_be_elected(self) -> list[TopicPartition]:
         return [key for key, result in self.results.items() if result.outcome == Outcome.ELECTED]
@@ -153,10 +163,10 @@ class LeaderElection:
     def elect(self, duration: float, attempts: int, asked_to_stop: Callable[[], str | None] = lambda: None) -> None:
         """Elect the partitions that need it and are not held, and set their results. A request that fails gives FAILED results and raises nothing.
 
-        Retriable failures are tried again, at most `attempts` times and not beyond `duration` seconds. No batch begins once `asked_to_stop`
-        returns the name of a signal: the rest is held.
+        Retriable failures are tried again, at most `attempts` times and not beyond `duration` seconds. Before an unclean election is tried again, its
+        partitions are read again. No batch begins once `asked_to_stop` returns the name of a signal: the rest is held.
         """
-        deadline = time.monotonic() + duration
+        end = time.monotonic() + duration
         left = self._to_ask_for()
         doubtful: set[TopicPartition] = set()
         for retries in range(attempts + 1):
@@ -169,13 +179,38 @@ class LeaderElection:
                         if key not in doubtful
                     }
                     continue
-                self._elect_batch(batch, doubtful, deadline)
+                again = self._as_checked(batch, doubtful, end) if retries and self._type == UNCLEAN else batch
+                if again:
+                    self._elect_batch(again, doubtful, end)
             left = [key for key in left if self.results[key].outcome == Outcome.FAILED and _may_pass(self.results[key].error)]
-            if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > deadline:
+            if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > end:
                 break
             time.sleep(RETRY_SECONDS)
 
-    def _elect_batch(self, batch: Sequence[TopicPartition], doubtful: set[TopicPartition], deadline: float) -> None:
+    def _as_checked(self, keys: Sequence[TopicPartition], doubtful: Collection[TopicPartition], end: float) -> list[TopicPartition]:
+        """Return those of these partitions whose unclean election may be requested again, and set the results of the others.
+
+        An attempt lasts as long as a broker that does not answer. What was checked before the first one may not hold any more.
+        """
+        try:
+            with deadline.until(end):
+                now = self._cluster.partitions(keys)
+                predicted = outlook(keys, now, self._type, self._elr)
+                same = [key for key in keys if key in now and needed(now[key], self._type) and not changed(self._before[key], now[key])]
+                held = self._hold_truncating([predicted[key] for key in same if predicted[key].outcome == Outcome.ELECTED])
+        except RecoveryError:  # the results stay those of the last attempt
+            return []
+        self._states |= {key: now[key] for key in keys if key in now}
+        for key in {*keys} - {*same}:
+            if key not in now:
+                self.results[key] = predicted[key]
+            elif needed(now[key], self._type):
+                self.results[key] = self._result(key, Outcome.FAILED, None, changed(self._before[key], now[key]))
+            else:
+                self.results[key] = self._judge(key, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), key in doubtful)
+        return [key for key in same if key not in held]
+
+    def _elect_batch(self, batch: Sequence[TopicPartition], doubtful: set[TopicPartition], end: float) -> None:
         try:
             answers = self._cluster.elect(self._type, batch)
         except RecoveryError as error:
@@ -183,7 +218,7 @@ class LeaderElection:
             doubtful.update(batch)
             self.results |= {key: self._result(key, Outcome.FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in batch}
             return
-        self._look([key for key in batch if key in answers and _error(answers[key]) in (None, kafka_errors.ELECTION_NOT_NEEDED)], deadline)
+        self._look([key for key in batch if key in answers and _error(answers[key]) in (None, kafka_errors.ELECTION_NOT_NEEDED)], end)
         for key in batch:
             if key in answers:
                 self.results[key] = self._judge(key, answers[key], key in doubtful)
@@ -197,14 +232,14 @@ class LeaderElection:
     def _judge(self, key: TopicPartition, refused: Refusal | None, doubtful: bool) -> ElectionResult:
         return judge(self._before[key], self._states[key], self._type, refused, doubtful)
 
-    def _look(self, keys: Sequence[TopicPartition], deadline: float) -> None:
-        """Read partitions, at longer and longer intervals, until each of `keys` shows the requested leader or `deadline` has passed."""
+    def _look(self, keys: Sequence[TopicPartition], end: float) -> None:
+        """Read partitions, at longer and longer intervals, until each of `keys` shows the requested leader or `end` has passed."""
         pause, waiting = FIRST_LOOK, set(keys)
         while waiting:
             with contextlib.suppress(RecoveryError):  # the elections are done: leaders are read again
                 self._states |= {key: state for key, state in self._cluster.partitions(waiting).items() if key in waiting}
             waiting = {key for key in waiting if needed(self._states[key], self._type)}
-            if time.monotonic() > deadline:
+            if time.monotonic() > end:
                 break
             time.sleep(pause if waiting else 0)
             pause = min(2 * pause, LAST_LOOK)

@@ -164,6 +164,20 @@ def judge(before: PartitionState, now: PartitionState, election_type: str, refus
     return ElectionResult.of(now, Outcome.ALREADY_ONLINE, kafka_errors.ELECTION_NOT_NEEDED, ReasonCode.ELECTION_NOT_NEEDED)
 
 
+def changed(before: PartitionState, now: PartitionState) -> Reason | None:
+    """Return why an election must not be requested again if it was checked `before`, None if the partition is as it was then. Pure."""
+    again = "since its election was checked; run again"
+    if now.topic_id != before.topic_id:
+        return Reason(ReasonCode.TOPIC_RECREATED, f"its topic was created again {again}")
+    if {*now.replicas} != {*before.replicas}:
+        return Reason(ReasonCode.REPLICAS_CHANGED, f"it has got other replicas, {list(now.replicas)}, {again}")
+    if now.replicas != before.replicas:
+        return Reason(ReasonCode.OTHER_ORDER, f"its replicas have got another order, {list(now.replicas)}, {again}")
+    if now.leader_epoch != before.leader_epoch:
+        return Reason(ReasonCode.LEADER_EPOCH_CHANGED, f"it had a leader, which was lost, {again}")
+    return None
+
+
 def worst_first(results: Iterable[ElectionResult]) -> list[ElectionResult]:
     """Return the results sorted by OUTCOMES, then in recovery order, but the first of each outcome, error and reason code before all others."""
     ordered = sorted(results, key=lambda result: (OUTCOMES.index(result.outcome), *in_recovery_order(result.key)))

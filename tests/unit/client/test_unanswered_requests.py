@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cl
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from rig.gateway_frames import Request
 
 ELECT_LEADERS, REORDER, DESCRIBE_CLUSTER = 43, 45, 60
 KEY = ("t", 0)
@@ -217,6 +219,80 @@ def test_a_broker_that_one_broker_leaves_out_may_still_hang(broker: fake_brokers
         with Cluster(Connection((broker.server,), request_timeout=1.0)) as cluster:
             assert cluster.silent({3}) == {3}
             assert cluster.silent() == {3}
+
+
+@pytest.fixture
+def other_servers() -> Iterator[tuple[fake_brokers.Broker, str, str]]:
+    """A broker that describes the cluster after the first one has, the address of a broker that hangs, and one where nothing listens."""
+    with (
+        fake_brokers.brokers(1) as (late,),
+        socket.create_server(("127.0.0.1", 0)) as hanging,
+        socket.create_server(("127.0.0.1", 0)) as closed,
+    ):
+        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in (hanging, closed)]
+        closed.close()
+        late.names([(2, "127.0.0.1", late.port), (3, "127.0.0.1", hanging.getsockname()[1])])
+        late.follows({1: 0.0, 2: 0.0, 3: 0.0})
+        at_once = late.answers[fake_brokers.METADATA]
+
+        def answer(request: Request) -> Any:
+            time.sleep(0.2)
+            return at_once(request)
+
+        late.answers[fake_brokers.METADATA] = answer
+        yield late, addresses[0], addresses[1]
+
+
+def test_a_broker_that_describes_only_itself_hides_no_broker_that_hangs(
+    broker: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]
+) -> None:
+    """It names no second broker. bootstrap_servers does."""
+    with Cluster(Connection((broker.server, other_servers[0].server), request_timeout=1.0)) as cluster:
+        assert cluster.listed() == {1}
+        assert 3 in cluster.silent(None, {1, 2, 3})
+        assert cluster.silent({3}) == {3}
+
+
+def test_one_broker_alone_settles_nothing_while_another_server_may_hang(
+    broker: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]
+) -> None:
+    _late, hanging, _closed = other_servers
+    with Cluster(Connection((broker.server, hanging), request_timeout=1.0)) as cluster:
+        assert cluster.silent(None, {1, 3}) == {1, 3}
+        assert cluster.silent({3}) == {3}
+
+
+def test_a_second_port_of_one_broker_is_no_second_broker(
+    broker: fake_brokers.Broker, other: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]
+) -> None:
+    """It can name as many as it wants. bootstrap_servers are those that operators know."""
+    assert other.port != broker.port
+    _late, hanging, closed = other_servers
+    with Cluster(Connection((broker.server, hanging), request_timeout=1.0)) as cluster:
+        assert cluster.silent({3}) == {3}
+    with Cluster(Connection((broker.server, closed), request_timeout=1.0)) as cluster:
+        assert cluster.silent({3}) == set()
+
+
+def test_the_only_broker_that_lives_settles_what_brokers_that_are_gone_have_got(
+    broker: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]
+) -> None:
+    _late, _hanging, closed = other_servers
+    broker.names([(1, "127.0.0.1", broker.port), (2, "127.0.0.1", int(closed.rpartition(":")[2]))])
+    with Cluster(Connection((broker.server, closed), request_timeout=1.0)) as cluster:
+        assert cluster.silent(None, {1, 2, 3}) == set()
+        assert cluster.silent({2, 3}) == set()
+
+
+def test_only_brokers_are_unreachable(broker: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]) -> None:
+    """A server is the address of one. It has no id."""
+    _late, hanging, closed = other_servers
+    broker.names([(1, "127.0.0.1", broker.port), (2, "127.0.0.1", int(closed.rpartition(":")[2]))])
+    broker.follows({1: 0.0, 2: 0.0})
+    with Cluster(Connection((broker.server, hanging), request_timeout=1.0)) as cluster:
+        cluster.confirm_cluster_id()
+        cluster.silent()
+        assert {row["broker_id"] for row in cluster.unreachable_rows()} <= {2}
 
 
 def test_a_broker_of_which_one_broker_states_an_address_where_nothing_listens_may_still_hang(broker: fake_brokers.Broker) -> None:

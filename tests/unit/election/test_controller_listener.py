@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,13 +34,17 @@ def answer(codes: Codes, refused: int = 0) -> Any:
 
 
 class MadeUp(ElectingCluster):
-    """`brokers`: what they answer to an election, or the error of asking them."""
+    """`brokers`: what they answer to an election, or the error of asking them. `got`: the brokers that got it and do not answer."""
+
+    got: frozenset[int] = frozenset()
 
     def __init__(self, brokers: Any, controllers: tuple[str, ...] = ("127.0.0.1:2",)) -> None:
         super().__init__(Connection(("127.0.0.1:1",), controllers))
         self.brokers = brokers
 
-    def _send_write(self, make: Callable[[], Any], _not_answered: Any = None, once: bool = False) -> Any:
+    def _send_write(self, make: Callable[[], Any], not_answered: Any = None, once: bool = False) -> Any:
+        if self.got:
+            not_answered({*self.got})
         if isinstance(self.brokers, Exception):
             raise self.brokers
         return self.brokers
@@ -105,6 +110,39 @@ def test_what_no_broker_passes_on_is_asked_of_the_active_controller(
     with pytest.raises(UnsupportedRequestError):
         opened(UnsupportedRequestError("too old")).elect(PREFERRED, KEYS[:1])
     assert active.asked == 1
+
+
+@pytest.mark.parametrize("brokers", [ClusterError("no broker answered"), answer({}, refused=41)])
+def test_an_unclean_election_that_no_broker_has_got_is_asked_of_the_active_controller(
+    active: SimpleNamespace, opened: Callable[..., MadeUp], brokers: Any
+) -> None:
+    active.answers = [answer({KEYS[0]: 0})]
+    assert opened(brokers).elect(UNCLEAN, KEYS[:1]) == {KEYS[0]: None}
+
+
+def test_an_unclean_election_that_a_broker_has_got_is_not_asked_of_the_controller(
+    active: SimpleNamespace, opened: Callable[..., MadeUp]
+) -> None:
+    """It may still be carried out, and what was checked before it may not hold any more."""
+    silent = opened(ClusterError("no broker answered"))
+    silent.got = frozenset({1})
+    with pytest.raises(ClusterError, match="no broker answered"):
+        silent.elect(UNCLEAN, KEYS[:1])
+    timed_out = opened(answer({KEYS[0]: TIMED_OUT, KEYS[1]: 41})).elect(UNCLEAN, KEYS[:2])
+    assert timed_out == {KEYS[0]: Refusal("REQUEST_TIMED_OUT", "said"), KEYS[1]: Refusal("NOT_CONTROLLER", "said")}
+    assert active.asked == 0
+
+
+@pytest.mark.parametrize("controller", [ClusterError("it hangs"), answer({KEYS[0]: TIMED_OUT})])
+def test_an_election_that_the_controller_never_answered_is_in_doubt(
+    active: SimpleNamespace, opened: Callable[..., MadeUp], controller: Any
+) -> None:
+    active.answers = [controller]
+    cluster = opened(ClusterError("no broker answered"))
+    for _attempt in range(2):
+        with suppress(ClusterError):
+            cluster.elect(UNCLEAN, KEYS[:1])
+        assert (cluster.elections_in_doubt, active.asked) == ({KEYS[0]}, 1)
 
 
 def test_without_an_active_controller_the_brokers_answer_stands(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:

@@ -183,6 +183,94 @@ def test_what_a_request_without_an_answer_elected_counts_as_elected() -> None:
     assert unclean(Hanging(), attempts=0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
 
 
+class Changing(Elections):
+    """Answers no election. `changes`: fields of t-0 that are others after the first one."""
+
+    def __init__(self, **changes: Any) -> None:
+        super().__init__()
+        self.changes = changes
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        self.asked.append(list(keys))
+        self.states["t", 0] = replace(self.states["t", 0], **self.changes)
+        raise ClusterError("no broker answered")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason_code"),
+    [
+        ({"leader_epoch": 2}, "leader_epoch_changed"),
+        ({"replicas": (2, 1, 3)}, "other_order"),
+        ({"replicas": (1, 3, 4)}, "replicas_changed"),
+        ({"topic_id": "another"}, "topic_recreated"),
+    ],
+)
+def test_a_partition_that_has_changed_since_an_attempt_is_not_asked_for_again(changes: dict[str, Any], reason_code: str) -> None:
+    """What was checked before the first attempt does not hold for it."""
+    cluster = Changing(**changes)
+    election = LeaderElection(cluster, UNCLEAN, OFFLINE)
+    election.elect(5.0, 2)
+    assert cluster.asked == [OFFLINE, OFFLINE[1:], OFFLINE[1:]]
+    assert (election.results[OFFLINE[0]].outcome, election.results[OFFLINE[0]].reason_code) == ("failed", reason_code)
+
+
+def test_a_partition_that_has_a_leader_since_an_attempt_is_not_asked_for_again() -> None:
+    class Led(Elections):
+        def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            answers = super().elect(election_type, keys)
+            self._lead(OFFLINE[0], 2)
+            return answers
+
+    cluster = Led(dict.fromkeys(OFFLINE, "NOT_CONTROLLER"))
+    assert unclean(cluster, attempts=1) == {
+        OFFLINE[0]: ("already_online", 2, kafka_errors.ELECTION_NOT_NEEDED),
+        OFFLINE[1]: ("failed", None, "NOT_CONTROLLER"),
+    }
+    assert cluster.asked == [OFFLINE, OFFLINE[1:]]
+
+
+def test_a_partition_whose_topic_is_gone_since_an_attempt_is_not_asked_for_again() -> None:
+    class Deleted(Changing):
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> Any:
+            return {key: state for key, state in super().partitions(keys).items() if not self.asked or key != OFFLINE[0]}
+
+    cluster = Deleted()
+    assert unclean(cluster, attempts=1)[OFFLINE[0]] == ("failed", None, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION)
+    assert cluster.asked == [OFFLINE, OFFLINE[1:]]
+
+
+def test_records_that_were_written_since_an_attempt_hold_their_partition() -> None:
+    """The leader that is expected may be another one, too."""
+    cluster = Changing(offline_replicas=(1, 3))
+    election = LeaderElection(cluster, UNCLEAN, OFFLINE)
+    expected: list[Mapping[TopicPartition, int]] = []
+
+    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        expected.append(dict(leaders))
+        return {OFFLINE[0]: "broker 2 alone holds offsets 7 to 9"} if cluster.asked else {}
+
+    election.hold_unsaved(truncated_by)
+    election.elect(5.0, 1)
+    assert expected == [{OFFLINE[0]: 3, OFFLINE[1]: 2}, {OFFLINE[0]: 2, OFFLINE[1]: 2}]
+    assert cluster.asked == [OFFLINE, OFFLINE[1:]]
+    assert (election.results[OFFLINE[0]].outcome, election.results[OFFLINE[0]].reason_code) == ("held", "tail_not_saved")
+
+
+def test_an_attempt_whose_partitions_cannot_be_read_again_is_not_made() -> None:
+    class Unreadable(Changing):
+        reads = 0
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> Any:
+            self.reads += 1 if self.asked else 0
+            if self.reads == 1:
+                raise ClusterError("no broker answered")
+            return super().partitions(keys)
+
+    cluster = Unreadable()
+    assert {row[0] for row in unclean(cluster, attempts=2).values()} == {"failed"}
+    assert cluster.asked == [OFFLINE, OFFLINE]
+
+
 def test_an_election_that_timed_out_on_its_way_to_the_controller_may_be_made() -> None:
     class Slow(Elections):
         def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:

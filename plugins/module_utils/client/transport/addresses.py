@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 import threading
@@ -19,6 +20,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.so
 # At once. A resolver that hangs blocks its thread, and later names wait for a free one.
 THREADS = 100
 Address = tuple[Any, ...]  # as socket.getaddrinfo returns it
+# Errors of a machine without addresses, or without a route, of a family.
+NO_FAMILY = (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class Resolver:
@@ -76,25 +79,34 @@ def connect(host: str, port: int, seconds: float) -> socket.socket:
 def connect_to(addresses: Sequence[Address], seconds: float) -> socket.socket:
     """Connect to the first of these addresses that accepts, within `seconds` in total.
 
-    TimeoutError or another OSError if none does; ConnectionRefusedError only if all of them refuse.
+    TimeoutError or another OSError if none does; ConnectionRefusedError only if all of them refuse. Addresses of a family of which this machine reaches
+    none (IPv6 on a machine that has only IPv4) do not count beside others.
     """
     deadline = time.monotonic() + seconds
-    failures: list[OSError] = []
+    failures: list[tuple[int, OSError]] = []
     for number, (family, kind, protocol, _name, address) in enumerate(addresses):
         share = (deadline - time.monotonic()) / (len(addresses) - number)
         if share <= 0:
             break
-        stream = socket.socket(family, kind, protocol)
         try:
-            stream.settimeout(share)
-            stream.connect(address)
-            return stream
+            return _connected(socket.socket(family, kind, protocol), address, share)
         except OSError as error:
-            stream.close()
-            failures.append(error)
+            failures.append((family, error))
     if len(failures) < len(addresses) or not failures:
         raise TimeoutError("timed out")
-    raise next((error for error in failures if not isinstance(error, ConnectionRefusedError)), failures[-1])
+    reached = {family for family, error in failures if error.errno not in NO_FAMILY}
+    counted = [error for family, error in failures if family in reached or not reached]
+    raise next((error for error in counted if not isinstance(error, ConnectionRefusedError)), counted[-1])
+
+
+def _connected(stream: socket.socket, address: Any, seconds: float) -> socket.socket:
+    try:
+        stream.settimeout(seconds)
+        stream.connect(address)
+    except OSError:
+        stream.close()
+        raise
+    return stream
 
 
 def _look_up(host: str, port: int, pending: Future[list[Address]]) -> None:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -66,3 +68,49 @@ def test_a_name_refuses_only_if_all_its_addresses_do(monkeypatch: pytest.MonkeyP
         assert connection_diagnosis.that_refuse(
             [Node(2, "127.0.0.2", address[1], None, False), Node(3, "b3", address[1], None, False)]
         ) == {2}
+
+
+def connecting(monkeypatch: pytest.MonkeyPatch, failures: dict[str, int]) -> list[Node]:
+    """A node whose name has these addresses, with the error that connections to each of them get. The errno of an IPv6 socket: with "::"."""
+
+    class Socket(socket.socket):
+        def __init__(self, family: int, *more: Any, **others: Any) -> None:
+            if family == socket.AF_INET6 and "::" in failures:
+                raise OSError(failures["::"], "no socket of this family")
+            super().__init__(socket.AF_INET)
+
+        def connect(self, address: Any) -> None:
+            raise OSError(failures[address[0]], address[0])
+
+    rows = [
+        (socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 9092))
+        for address in failures
+        if address != "::"
+    ]
+    if "::" in failures:
+        rows = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("fd00::2", 9092)), *rows]
+    monkeypatch.setattr(socket, "socket", Socket)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_arguments, **_more: rows)
+    return [Node(2, "b2", 9092, None, False)]
+
+
+@pytest.mark.parametrize("without", [errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
+def test_an_address_of_a_family_that_this_machine_lacks_does_not_count_beside_one_that_refuses(
+    monkeypatch: pytest.MonkeyPatch, without: int
+) -> None:
+    six = "::" if without == errno.EAFNOSUPPORT else "fd00::2"
+    assert connection_diagnosis.that_refuse(connecting(monkeypatch, {six: without, "10.0.0.2": errno.ECONNREFUSED})) == {2}
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        {"fd00::2": errno.ENETUNREACH},
+        {"fd00::2": errno.ENETUNREACH, "10.0.0.2": errno.ETIMEDOUT},
+        {"10.0.0.2": errno.ECONNREFUSED, "10.0.0.3": errno.ENETUNREACH},
+        {"fd00::2": errno.EHOSTUNREACH, "10.0.0.2": errno.ECONNREFUSED},
+    ],
+    ids=["no other address", "the other one does not refuse", "another address of a family that it has", "a host that is down"],
+)
+def test_any_other_address_without_an_answer_may_be_that_of_a_broker(monkeypatch: pytest.MonkeyPatch, failures: dict[str, int]) -> None:
+    assert connection_diagnosis.that_refuse(connecting(monkeypatch, failures)) == set()
