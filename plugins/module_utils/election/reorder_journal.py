@@ -288,13 +288,18 @@ def _by_partition(orders: Iterable[ChangedOrder]) -> Left:
     return left
 
 
+def with_another_order(left: Left) -> Left:
+    """Return the changes to another order than before: only these set one. Elections that need none set none, and leave nothing to restore."""
+    return {key: another for key, changes in left.items() if (another := tuple(change for change in changes if change.is_another))}
+
+
 def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the orders to restore, by partition: only if the present order is one that a run of this workdir set, on the same topic.
 
     `states`: present states. An order that another tool has set since is not touched. Whatever the journal has, only the order changes, not the replicas.
     """
     orders = {}
-    for key, changes in left.items():
+    for key, changes in with_another_order(left).items():
         if (state := states.get(key)) is None:
             continue
         ours = [change for change in changes if change.topic_id == state.topic_id and sorted(change.original) == sorted(state.replicas)]
@@ -310,7 +315,7 @@ def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left
     """
     return {
         key: changes
-        for key, changes in left.items()
+        for key, changes in with_another_order(left).items()
         if (state := states.get(key)) is not None
         and state.topic_id == changes[0].topic_id
         and sorted(state.replicas) == sorted(changes[0].original)

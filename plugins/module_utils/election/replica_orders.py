@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     Left,
     foreign,
     to_restore,
+    with_another_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -166,8 +167,9 @@ def repair_after_elections(cluster: Reordering, journal: Journal, keys: Collecti
     of another tool.
     """
     left = journal.left_behind()
-    if own := left.keys() & {*keys}:
-        not_visible(cluster, {key: left[key][0].original for key in own})
+    changed = with_another_order(left)
+    if own := changed.keys() & {*keys}:
+        not_visible(cluster, {key: changed[key][0].original for key in own})
     if left:
         repair(cluster, journal)
 

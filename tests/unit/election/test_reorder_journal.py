@@ -272,6 +272,17 @@ def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
 
 
+def test_an_election_without_another_order_has_set_none() -> None:
+    """So an order that stood then is not restored, nor compared with the present one."""
+    key = ("orders", 0)
+    election = ChangedOrder("orders", 0, "id", (2, 1, 3), (2, 1, 3))
+    for changes in ((election, ORDER), (ORDER, election)):
+        assert to_restore({key: changes}, {key: state((3, 1, 2))}) == {key: (1, 2, 3)}
+        assert foreign({key: changes}, {key: state((2, 1, 3))}) == {key: (ORDER,)}, "another tool has set it since"
+    for order in ((2, 1, 3), (3, 2, 1)):
+        assert to_restore({key: (election,)}, {key: state(order)}) == foreign({key: (election,)}, {key: state(order)}) == {}
+
+
 def test_an_order_that_another_tool_has_set_stays_in_the_journal(path: Path) -> None:
     other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
     with Journal(path, "abc") as journal:

@@ -374,6 +374,53 @@ def test_an_election_without_another_order_is_in_the_journal_until_it_is_answere
     assert controller.written == written, "there is no order to restore"
 
 
+def leave_election(path: Path, order: tuple[int, ...], *elections: TopicPartition) -> None:
+    """Leave an entry of an election that needed no other order. `elections`: its partition, if it was never answered."""
+    with Journal(path, "abc") as journal:
+        journal.expect(journal.intend([ChangedOrder(*KEY, "id", order, order)], []), elections, ())
+
+
+def test_the_order_of_an_election_without_another_order_is_not_put_back_in_place_of_a_later_one(path: Path) -> None:
+    """An administrator has set ORIGINAL since. The run after that was killed while its own order stood."""
+    controller = Controller()
+    leave_election(path, BEST_FIRST)
+    kill(controller, path, ORIGINAL, (3, 2, 1))
+    assert next_run(controller, path) == [KEY]
+    assert controller.states[KEY].replicas == ORIGINAL and not left_behind(path)
+
+
+def test_the_order_of_an_election_without_another_order_is_not_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(_cluster: Controller, orders: Mapping[TopicPartition, Sequence[int]]) -> set[TopicPartition]:
+        pytest.fail(f"waits for {orders}")
+
+    monkeypatch.setattr(replica_orders, "not_visible", wait)
+    controller = Controller()
+    controller.hanging = {3}
+    leave_election(path, BEST_FIRST, KEY)
+    with Journal(path, "abc") as journal:
+        replica_orders.repair_after_elections(controller, journal, [KEY])
+
+
+def test_an_order_that_brokers_show_as_before_is_put_back_in_spite_of_an_older_election_without_another_order(path: Path) -> None:
+    class Behind(Controller):
+        """After an election brokers show the order from before it, once."""
+
+        is_behind = True
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            found = super().partitions(keys)
+            if self.states[KEY].leader < 0 or not self.is_behind:
+                return found
+            self.is_behind = False
+            return {**found, KEY: replace(found[KEY], replicas=ORIGINAL)}
+
+    controller = Behind()
+    controller.hanging = {3}  # so the older election may still come
+    leave_election(path, (3, 2, 1), KEY)
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert controller.states[KEY].replicas == ORIGINAL and not left_behind(path)
+
+
 def test_an_election_by_an_order_that_stood_before_is_in_doubt_for_the_next_run_too(path: Path) -> None:
     class ClosedAtFirst(Hanging):
         def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:
