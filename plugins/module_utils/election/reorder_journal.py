@@ -188,7 +188,7 @@ class Journal(JournalFile):
 
     def restored(self) -> set[TopicPartition]:
         """Return the partitions of `known` whose orders were restored since the journal was opened."""
-        return self.known().keys() - self.left_behind().keys()
+        return with_another_order(self.known()).keys() - with_another_order(self.left_behind()).keys()
 
     def intend(self, orders: Sequence[ChangedOrder], listed: Collection[int]) -> str:
         """Record changes before they are made; they are on disk when this returns. Returns the id of this intent, for `close`.

@@ -429,6 +429,16 @@ def test_an_election_without_another_order_is_closed_without_a_second_broker(pat
     assert not left_behind(path)
 
 
+def test_an_older_election_without_another_order_does_not_make_the_next_one_need_an_order(path: Path) -> None:
+    """Brokers show an order that was restored late. Of that election none was."""
+    controller = Controller()
+    controller.alone = True
+    controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
+    leave_election(path, BEST_FIRST)
+    assert recover(controller, path, entry(BEST_FIRST)).outcome == "elected"
+    assert controller.written == 1, "the election alone"
+
+
 @pytest.mark.parametrize("present", [BEST_FIRST, ORIGINAL], ids=["as before", "set by another tool"])
 @pytest.mark.parametrize("state", ["alone", "moved", "gone"])
 def test_an_election_without_another_order_that_is_over_is_closed_by_the_next_run(
