@@ -136,6 +136,7 @@ class Journal(JournalFile):
     def _take(self, number: int, line: bytes) -> None:
         try:
             entry = _entry(line)
+            self._check_election(entry)
         except ValueError as error:
             raise RecoveryError(
                 f"{self.path}, line {number}: not an entry of a journal ({error}); compare the replica orders of the cluster by hand, "
@@ -152,10 +153,21 @@ class Journal(JournalFile):
             ]
             self._listed[entry["id"]] = frozenset(entry["listed"])
         elif entry["kind"] == "election":
-            self._in_doubt[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["partitions"]}
-            self._unanswered_by[entry["id"]] = frozenset(entry["unanswered_by"])
+            if entry["id"] in self._open:
+                self._in_doubt[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["partitions"]}
+                self._unanswered_by[entry["id"]] = frozenset(entry["unanswered_by"])
         elif entry["kind"] == "done":
             self._forget(entry["id"])
+
+    def _check_election(self, entry: Mapping[str, Any]) -> None:
+        """Raise ContentError if the entry is of an election of partitions that its intent lacks. An intent that is done has no election any more."""
+        if entry["kind"] != "election" or (entry["id"] in self._origins and entry["id"] not in self._open):
+            return
+        known = {order.key for order in self._open.get(entry["id"], ())}
+        for index, row in enumerate(entry["partitions"]):
+            if (row["topic"], row["partition"]) not in known:
+                topic, partition = map(strict_json.shortened, (row["topic"], row["partition"]))
+                raise ContentError(f"partitions[{index}]: {topic} partition {partition} is not in its intent")
 
     def _forget(self, identifier: str) -> None:
         self._open.pop(identifier, None)

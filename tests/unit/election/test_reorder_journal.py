@@ -11,6 +11,7 @@ import re
 import socket
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,31 @@ def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> Non
     path.write_text(path.read_text() + line)
     with pytest.raises(RecoveryError, match=r"line 2: not an entry of a journal \("), Journal(path, "abc"):
         pass
+
+
+def election_line(identifier: str, *partitions: int) -> str:
+    rows = [{"topic": "orders", "partition": partition} for partition in partitions]
+    return json.dumps({"kind": "election", "id": identifier, "partitions": rows, "unanswered_by": []}) + "\n"
+
+
+@pytest.mark.parametrize("identifier", ["", "unknown"])
+def test_an_election_of_a_partition_that_its_intent_lacks_is_refused(path: Path, identifier: str) -> None:
+    with Journal(path, "abc") as journal:
+        identifier = identifier or journal.intend([replace(ORDER, partition=1)], [])
+    number = len(path.read_text().splitlines()) + 1
+    path.write_text(path.read_text() + election_line(identifier, 1, 0) if number > 1 else election_line(identifier, 0))
+    with pytest.raises(RecoveryError, match=rf"line {number}: .*.orders. partition 0 is not in its intent"), Journal(path, "abc"):
+        pytest.fail("opened")
+
+
+def test_an_election_of_an_intent_that_is_done_is_over(path: Path) -> None:
+    """No run writes that. It comes about if an older copy of the file is put back, with the lines that were appended since."""
+    with Journal(path, "abc") as journal:
+        identifier = journal.intend([ORDER], [])
+        journal.close(identifier)
+    path.write_text(path.read_text() + election_line(identifier, 0) + election_line("unknown"))
+    with Journal(path, "abc") as journal:
+        assert journal.elections_in_doubt() == set() and journal.left_behind() == {}
 
 
 @pytest.mark.parametrize(

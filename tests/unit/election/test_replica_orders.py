@@ -441,9 +441,7 @@ def test_an_older_election_without_another_order_does_not_make_the_next_one_need
 
 @pytest.mark.parametrize("present", [BEST_FIRST, ORIGINAL], ids=["as before", "set by another tool"])
 @pytest.mark.parametrize("state", ["alone", "moved", "gone"])
-def test_an_election_without_another_order_that_is_over_is_closed_by_the_next_run(
-    path: Path, present: tuple[int, ...], state: str
-) -> None:
+def test_an_election_without_another_order_that_is_over_is_closed_by_the_next_run(path: Path, present: tuple[int, ...], state: str) -> None:
     controller = Controller()
     controller.alone, controller.moves = state != "moved", {KEY} if state == "moved" else set()
     controller.states[KEY] = replace(controller.states[KEY], replicas=present)
