@@ -429,10 +429,11 @@ def test_an_election_without_another_order_is_closed_without_a_second_broker(pat
     assert not left_behind(path)
 
 
-def test_an_older_election_without_another_order_does_not_make_the_next_one_need_an_order(path: Path) -> None:
+@pytest.mark.parametrize("alone", [True, False])
+def test_an_older_election_without_another_order_does_not_make_the_next_one_need_an_order(path: Path, alone: bool) -> None:
     """Brokers show an order that was restored late. Of that election none was."""
     controller = Controller()
-    controller.alone = True
+    controller.alone = alone
     controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
     leave_election(path, BEST_FIRST)
     assert recover(controller, path, entry(BEST_FIRST)).outcome == "elected"
