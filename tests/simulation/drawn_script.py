@@ -48,6 +48,7 @@ REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of th
 LOSE_POWER = 0.5  # of all histories
 OLDEST_KAFKA = 0.2  # of all histories
 MUCH_TO_SAVE = 0.1  # of all histories of elections whose answers are right
+ONE_ALIVE = 0.25  # of all histories of elections
 SMALL_LIMITS = 4  # in one of so many histories
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
 
@@ -75,12 +76,17 @@ def drawn(seed: int) -> Script:
     script = struck_at_changes(script, Random(f"changes of {seed}"))
     script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
     script = _with_records_to_save(script, Random(f"records to save of {seed}"))
-    return _on_oldest_kafka(script, Random(f"Kafka of {seed}"))
+    return _with_one_broker(_on_oldest_kafka(script, Random(f"Kafka of {seed}")), Random(f"brokers that run of {seed}"))
 
 
 def _on_oldest_kafka(script: Script, random: Random) -> Script:
     """Return the script, of some seeds on the oldest release, which has no eligible leader replicas."""
     return replace(script, kafka=OLDEST.name, elr=False) if random.random() < OLDEST_KAFKA else script
+
+
+def _with_one_broker(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with recoveries that begin while one broker runs."""
+    return script if script.moves or script.is_certain or random.random() >= ONE_ALIVE else replace(script, least_brokers=1)
 
 
 def _that_is_large(script: Script, random: Random) -> Script:

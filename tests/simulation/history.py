@@ -51,7 +51,6 @@ RUNS = 2  # one after faults have ended, and one that must change nothing
 CALM_SECONDS = 40.0
 LEAST_CALM_DURATION = 3.0
 WATCH_SECONDS = 0.25
-LEAST_BROKERS = 2
 PAUSE_SECONDS = 0.1
 SETTLED_SECONDS = 3.0  # in which brokers that live follow a new leader
 LONGEST_HANG = 16.0  # of a broker at a request that changes the cluster
@@ -268,9 +267,9 @@ class History:
         self._world.wait(SESSION_SECONDS + 1)
 
     def _start_some(self) -> None:
-        """Let so many brokers run that there is a cluster."""
+        """Let as many brokers run as the script says, so that there is a cluster."""
         down = [one for _, one in sorted((broker.down_since, one) for one, broker in self._cluster.brokers.items() if not broker.running)]
-        for broker in down[: max(0, LEAST_BROKERS - (len(self._cluster.brokers) - len(down)))]:
+        for broker in down[: max(0, self._script.least_brokers - (len(self._cluster.brokers) - len(down)))]:
             self._cluster.start(broker, self._cluster.brokers[broker].was_shut_down)
         self._world.wait(SESSION_SECONDS + 1)
 

@@ -290,15 +290,15 @@ class Judges:
     def judge_undisturbed_end(self) -> None:
         """Judge a run in peace that has ended without an error: it leaves nothing for the next one."""
         # An order of another tool may be that of a run with another workdir: the product leaves it to people.
-        excused = self.orders.changed_meanwhile.keys() | self._awaiting_election() | self._awaiting_unlisted()
+        excused = self.orders.changed_meanwhile.keys() | self._awaiting_election() | self._awaiting_unlisted() | self._unconfirmed()
         if left := self.files.open_orders().keys() - excused:
             self.add_violation(f"the journal has orders of {', '.join(map(name, left))} open")
 
     def judge_calm(self, result: dict[str, Any] | None) -> None:
         """Judge the end: faults have ended, and runs came to their ends. `result`: of the last one, None if it failed."""
-        awaiting = self._awaiting_election()
+        kept = self._awaiting_election() | self._unconfirmed()
         for key, state in self._cluster.controller.partitions.items():
-            if not self._is_settled(key, state) and not (key in awaiting and state.replicas in self.files.open_orders().get(key, ())):
+            if not self._is_settled(key, state) and not (key in kept and state.replicas in self.files.open_orders().get(key, ())):
                 self.add_violation(f"{name(key)} is left with the order {state.replicas} instead of {self.orders.expected[key]}")
         self.judge_undisturbed_end()
         if result is None:
@@ -425,6 +425,14 @@ class Judges:
         if not self._cluster.release.is_oldest:
             return set()
         return self.files.open_for([number for number, one in self._cluster.brokers.items() if not one.running])
+
+    def _unconfirmed(self) -> set[Key]:
+        """Return the partitions that the journal has open with another order while no second broker lives, which must state the same replicas.
+
+        The controller states none, and an order of wrong replicas would be a reassignment. An election without another order needs no second broker.
+        """
+        alive = [one for one in self._cluster.brokers if self._cluster.controller.alive(one)]
+        return self.files.changed_orders() if len(alive) < 2 else set()
 
     def committed_lost(self) -> list[tuple[Election, Batch]]:
         """Return the committed records that a survivor had, and the elected one had not. To give up means to wait for no broker that is fenced."""

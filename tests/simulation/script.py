@@ -51,6 +51,7 @@ class Script:
     loses_power  control nodes that die lose power, and with it what they have not synced
     small_limits  sizes of requests, batches and buffers are small
     is_certain   the damage makes it certain what is saved and replayed
+    least_brokers  so many brokers run when a recovery begins. No second broker states replicas if it is one
     """
 
     seed: int
@@ -85,6 +86,7 @@ class Script:
     quota: int | None = None
     between: tuple[Step, ...] = ()
     kafka: str = NEWEST.name
+    least_brokers: int = 2
 
     def to_json(self) -> str:
         """Return the script as JSON."""

@@ -229,3 +229,20 @@ def test_an_open_order_is_excused_while_a_broker_that_is_not_listed_may_change_i
     (tmp_path / "journal" / "id-abc.jsonl").write_text(json.dumps(intent) + "\n")
     incident.judges.judge_calm({"results": [], "warnings": ["a request for the order of orders-0 was never answered"] if warns else []})
     assert [one for one in incident.judges.violations if "has no leader" not in one] == violations
+
+
+@pytest.mark.parametrize(("is_alone", "changed", "is_left"), [(True, [1, 3, 2], False), (False, [1, 3, 2], True), (True, [3, 1, 2], True)])
+def test_an_open_order_is_excused_while_no_second_broker_states_the_replicas(
+    tmp_path: Path, is_alone: bool, changed: list[int], is_left: bool
+) -> None:
+    """But an election without another order is not."""
+    incident = Incident(tmp_path)
+    if is_alone:
+        incident.cluster.crash(2)
+        incident.cluster.world.wait(KNOWN_SECONDS)
+    order = {"topic": "orders", "partition": 0, "topic_id": "a", "original": [3, 1, 2], "changed": changed}
+    intent = {"kind": "intent", "id": "open", "cluster_id": "abc", "orders": [order], "listed": []}
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "id-abc.jsonl").write_text(json.dumps(intent) + "\n")
+    incident.judges.judge_undisturbed_end()
+    assert incident.judges.violations == (["the journal has orders of orders-0 open"] if is_left else [])

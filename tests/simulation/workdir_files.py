@@ -64,6 +64,10 @@ class WorkdirFiles:
         """Return the partitions whose orders the journal has open, and one of these brokers may still change them."""
         return {key for intent in self._open_intents() if intent.brokers & {*brokers} for key, _order in intent.orders}
 
+    def changed_orders(self) -> set[Key]:
+        """Return the partitions that the journal has open with another order than before."""
+        return {key for intent in self._open_intents() for key in intent.changed}
+
     def unsettled(self) -> set[Key]:
         """Return the partitions that the journal has open with another order than before, or with an election that a run may have sent."""
         return {key for intent in self._open_intents() for key in intent.changed | intent.elections}

@@ -254,7 +254,7 @@ class Recovery:
                 taken = journal.known()
             except RecoveryError as error:
                 self.warnings.append(f"replica orders of elections could not all be put back, run again to do it: {error}")
-            settled = {key for key in kept - journal.left_behind().keys() if any(one.is_another for one in found[key])}
+            settled = {key for key in kept - journal.left_behind().keys() if any(one.is_another for one in found.get(key, ()))}
             restored = sorted({*repaired, *settled})
             self._repaired = [f"{topic}-{partition}" for topic, partition in restored]
             self._warn_of_other_partitions(restored)

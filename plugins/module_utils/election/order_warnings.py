@@ -9,7 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left, foreign, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
+    Left,
+    foreign,
+    to_restore,
+    with_another_order,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
     Reordering,
     awaiting_election,
@@ -28,7 +33,7 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
     Raises ClusterError if the cluster does not answer.
     """
     states = cluster.partitions(set(left))
-    moving = under_reassignment(cluster, left)
+    moving = under_reassignment(cluster, with_another_order(left))
     awaiting = awaiting_election(cluster, left, states) - moving
     kept = moving | awaiting
     doubted = doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept])

@@ -136,6 +136,7 @@ class Journal(JournalFile):
     def _take(self, number: int, line: bytes) -> None:
         try:
             entry = _entry(line)
+            self._check_election(entry)
         except ValueError as error:
             raise RecoveryError(
                 f"{self.path}, line {number}: not an entry of a journal ({error}); compare the replica orders of the cluster by hand, "
@@ -152,10 +153,21 @@ class Journal(JournalFile):
             ]
             self._listed[entry["id"]] = frozenset(entry["listed"])
         elif entry["kind"] == "election":
-            self._in_doubt[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["partitions"]}
-            self._unanswered_by[entry["id"]] = frozenset(entry["unanswered_by"])
+            if entry["id"] in self._open:
+                self._in_doubt[entry["id"]] = {(row["topic"], row["partition"]) for row in entry["partitions"]}
+                self._unanswered_by[entry["id"]] = frozenset(entry["unanswered_by"])
         elif entry["kind"] == "done":
             self._forget(entry["id"])
+
+    def _check_election(self, entry: Mapping[str, Any]) -> None:
+        """Raise ContentError if the entry is of an election of partitions that its intent lacks. An intent that is done has no election any more."""
+        if entry["kind"] != "election" or (entry["id"] in self._origins and entry["id"] not in self._open):
+            return
+        known = {order.key for order in self._open.get(entry["id"], ())}
+        for index, row in enumerate(entry["partitions"]):
+            if (row["topic"], row["partition"]) not in known:
+                topic, partition = map(strict_json.shortened, (row["topic"], row["partition"]))
+                raise ContentError(f"partitions[{index}]: {topic} partition {partition} is not in its intent")
 
     def _forget(self, identifier: str) -> None:
         self._open.pop(identifier, None)
@@ -188,7 +200,7 @@ class Journal(JournalFile):
 
     def restored(self) -> set[TopicPartition]:
         """Return the partitions of `known` whose orders were restored since the journal was opened."""
-        return self.known().keys() - self.left_behind().keys()
+        return with_another_order(self.known()).keys() - with_another_order(self.left_behind()).keys()
 
     def intend(self, orders: Sequence[ChangedOrder], listed: Collection[int]) -> str:
         """Record changes before they are made; they are on disk when this returns. Returns the id of this intent, for `close`.
@@ -288,13 +300,18 @@ def _by_partition(orders: Iterable[ChangedOrder]) -> Left:
     return left
 
 
+def with_another_order(left: Left) -> Left:
+    """Return the changes to another order than before: only these set one. Elections that need none set none, and leave nothing to restore."""
+    return {key: another for key, changes in left.items() if (another := tuple(change for change in changes if change.is_another))}
+
+
 def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the orders to restore, by partition: only if the present order is one that a run of this workdir set, on the same topic.
 
     `states`: present states. An order that another tool has set since is not touched. Whatever the journal has, only the order changes, not the replicas.
     """
     orders = {}
-    for key, changes in left.items():
+    for key, changes in with_another_order(left).items():
         if (state := states.get(key)) is None:
             continue
         ours = [change for change in changes if change.topic_id == state.topic_id and sorted(change.original) == sorted(state.replicas)]
@@ -310,7 +327,7 @@ def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left
     """
     return {
         key: changes
-        for key, changes in left.items()
+        for key, changes in with_another_order(left).items()
         if (state := states.get(key)) is not None
         and state.topic_id == changes[0].topic_id
         and sorted(state.replicas) == sorted(changes[0].original)

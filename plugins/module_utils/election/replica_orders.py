@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     Left,
     foreign,
     to_restore,
+    with_another_order,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -125,13 +126,14 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     """Return what `repair` would do. Raises ClusterError if the cluster does not answer."""
     left = left_behind(cluster, journal)
     states = cluster.partitions(set(left))
-    kept = dict.fromkeys(awaiting_election(cluster, left, states), UNANSWERED) | dict.fromkeys(under_reassignment(cluster, left), MOVING)
+    changed = with_another_order(left)
+    kept = dict.fromkeys(awaiting_election(cluster, left, states), UNANSWERED) | dict.fromkeys(under_reassignment(cluster, changed), MOVING)
     others = foreign(left, states)
-    known = [key for key in left if key not in kept and key not in others]
+    # What is not to be restored is forgotten, which one broker alone cannot cause either. Of an election without another order nothing is to be restored.
+    known = [key for key in left if key not in kept and key not in others and (key in changed or key in cluster.elections_in_doubt)]
     topic_ids = {key: {change.topic_id for change in left[key]} for key in known}
-    # What is not to be restored is forgotten, which one broker alone cannot cause either.
     found = {
-        **doubts(cluster, [states[key] for key in known if key in states and states[key].topic_id in topic_ids[key]]),
+        **doubts(cluster, [states[key] for key in known if key in changed and key in states and states[key].topic_id in topic_ids[key]]),
         **gone_partitions.doubts(cluster, topic_ids, states),
     }
     kept |= {key: why.sentence for key, why in found.items()}
@@ -166,8 +168,9 @@ def repair_after_elections(cluster: Reordering, journal: Journal, keys: Collecti
     of another tool.
     """
     left = journal.left_behind()
-    if own := left.keys() & {*keys}:
-        not_visible(cluster, {key: left[key][0].original for key in own})
+    changed = with_another_order(left)
+    if own := changed.keys() & {*keys}:
+        not_visible(cluster, {key: changed[key][0].original for key in own})
     if left:
         repair(cluster, journal)
 
@@ -242,16 +245,17 @@ def put_back(
     Returns the partitions that the journal must keep. `left`: orders that the journal has open. `refused`: refusals of the changes; a change that
     was not answered may have been made. `states` may lag behind the controller: an order is also restored if they still show the original, or
     show a change that was refused. Of several runs, the last one restores what it found, and the one before it the first order.
-    `doubtful`: partitions whose replicas no second broker states. Their orders were not changed by this run, and stay.
+    `doubtful`: partitions whose replicas no second broker states. Their orders were not changed by this run, and stay. An election without another order
+    is over with its answer, whatever the order is now.
     """
-    others = foreign({order.key: left[order.key] for order in changed}, states)
-    keys = [order.key for order in changed]
-    kept = {*others, *doubtful, *under_reassignment(cluster, keys), *awaiting_election(cluster, keys, states)}
+    awaiting = awaiting_election(cluster, [order.key for order in changed], states)
+    another = {order.key: order for order in changed if order.is_another}
+    others = foreign({key: left[key] for key in another}, states)
+    kept = {*awaiting, *others, *another.keys() & {*doubtful}, *under_reassignment(cluster, another)}
     orders = {
         order.key: order.original
-        for order in changed
+        for order in another.values()
         if order.key not in kept
-        and order.is_another
         and (may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal, Origin, to_restore
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import (
+    Journal,
+    Origin,
+    to_restore,
+    with_another_order,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import MOVING, Open
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.leftovers.model import (
     FAILED,
@@ -46,6 +51,7 @@ def _row(
     key: TopicPartition, what: Open, origins: Mapping[TopicPartition, Origin | None], outcome: str, reason: str | None = None
 ) -> Leftover:
     origin = origins.get(key)
+    changes = with_another_order({key: what.left[key]}).get(key, what.left[key])
     return Leftover(
         ORDER,
         KILLED_RUN,
@@ -53,7 +59,7 @@ def _row(
         reason,
         *key,
         present=replicas_text(what.states[key].replicas),
-        original=replicas_text(what.orders.get(key, what.left[key][0].original)),
+        original=replicas_text(what.orders.get(key, changes[0].original)),
         run_id=origin.run_id if origin else None,
         since=origin.begun if origin else None,
     )

@@ -11,6 +11,7 @@ import re
 import socket
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,31 @@ def test_a_foreign_line_is_refused_with_its_number(path: Path, line: str) -> Non
         pass
 
 
+def election_line(identifier: str, *partitions: int) -> str:
+    rows = [{"topic": "orders", "partition": partition} for partition in partitions]
+    return json.dumps({"kind": "election", "id": identifier, "partitions": rows, "unanswered_by": []}) + "\n"
+
+
+@pytest.mark.parametrize("identifier", ["", "unknown"])
+def test_an_election_of_a_partition_that_its_intent_lacks_is_refused(path: Path, identifier: str) -> None:
+    with Journal(path, "abc") as journal:
+        identifier = identifier or journal.intend([replace(ORDER, partition=1)], [])
+    number = len(path.read_text().splitlines()) + 1
+    path.write_text(path.read_text() + election_line(identifier, 1, 0) if number > 1 else election_line(identifier, 0))
+    with pytest.raises(RecoveryError, match=rf"line {number}: .*.orders. partition 0 is not in its intent"), Journal(path, "abc"):
+        pytest.fail("opened")
+
+
+def test_an_election_of_an_intent_that_is_done_is_over(path: Path) -> None:
+    """No run writes that. It comes about if an older copy of the file is put back, with the lines that were appended since."""
+    with Journal(path, "abc") as journal:
+        identifier = journal.intend([ORDER], [])
+        journal.close(identifier)
+    path.write_text(path.read_text() + election_line(identifier, 0) + election_line("unknown"))
+    with Journal(path, "abc") as journal:
+        assert journal.elections_in_doubt() == set() and journal.left_behind() == {}
+
+
 @pytest.mark.parametrize(
     ("original", "changed"), [([1, 1], [1, 1]), ([1, 2], [1, 3]), ([1, 3], [1, 2]), ([1, 2], [1, 2, 3]), ([1, 2], [1, 2, 1])]
 )
@@ -270,6 +296,17 @@ def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
     left = {("orders", 0): (ORDER, LATER)}
     assert to_restore(left, {("orders", 0): state((2, 3, 1))}) == {("orders", 0): (1, 2, 3)}
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
+
+
+def test_an_election_without_another_order_has_set_none() -> None:
+    """So an order that stood then is not restored, nor compared with the present one."""
+    key = ("orders", 0)
+    election = ChangedOrder("orders", 0, "id", (2, 1, 3), (2, 1, 3))
+    for changes in ((election, ORDER), (ORDER, election)):
+        assert to_restore({key: changes}, {key: state((3, 1, 2))}) == {key: (1, 2, 3)}
+        assert foreign({key: changes}, {key: state((2, 1, 3))}) == {key: (ORDER,)}, "another tool has set it since"
+    for order in ((2, 1, 3), (3, 2, 1)):
+        assert to_restore({key: (election,)}, {key: state(order)}) == foreign({key: (election,)}, {key: state(order)}) == {}
 
 
 def test_an_order_that_another_tool_has_set_stays_in_the_journal(path: Path) -> None:

@@ -374,6 +374,123 @@ def test_an_election_without_another_order_is_in_the_journal_until_it_is_answere
     assert controller.written == written, "there is no order to restore"
 
 
+def leave_election(path: Path, order: tuple[int, ...], *elections: TopicPartition) -> None:
+    """Leave an entry of an election that needed no other order. `elections`: its partition, if it was never answered."""
+    with Journal(path, "abc") as journal:
+        journal.expect(journal.intend([ChangedOrder(*KEY, "id", order, order)], []), elections, ())
+
+
+def test_the_order_of_an_election_without_another_order_is_not_put_back_in_place_of_a_later_one(path: Path) -> None:
+    """An administrator has set ORIGINAL since. The run after that was killed while its own order stood."""
+    controller = Controller()
+    leave_election(path, BEST_FIRST)
+    kill(controller, path, ORIGINAL, (3, 2, 1))
+    assert next_run(controller, path) == [KEY]
+    assert controller.states[KEY].replicas == ORIGINAL and not left_behind(path)
+
+
+def test_the_order_of_an_election_without_another_order_is_not_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(_cluster: Controller, orders: Mapping[TopicPartition, Sequence[int]]) -> set[TopicPartition]:
+        pytest.fail(f"waits for {orders}")
+
+    monkeypatch.setattr(replica_orders, "not_visible", wait)
+    controller = Controller()
+    controller.hanging = {3}
+    leave_election(path, BEST_FIRST, KEY)
+    with Journal(path, "abc") as journal:
+        replica_orders.repair_after_elections(controller, journal, [KEY])
+
+
+def test_an_order_that_brokers_show_as_before_is_put_back_in_spite_of_an_older_election_without_another_order(path: Path) -> None:
+    class Behind(Controller):
+        """After an election brokers show the order from before it, once."""
+
+        is_behind = True
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            found = super().partitions(keys)
+            if self.states[KEY].leader < 0 or not self.is_behind:
+                return found
+            self.is_behind = False
+            return {**found, KEY: replace(found[KEY], replicas=ORIGINAL)}
+
+    controller = Behind()
+    controller.hanging = {3}  # so the older election may still come
+    leave_election(path, (3, 2, 1), KEY)
+    assert recover(controller, path, entry()).outcome == "elected"
+    assert controller.states[KEY].replicas == ORIGINAL and not left_behind(path)
+
+
+def test_an_election_without_another_order_is_closed_without_a_second_broker(path: Path) -> None:
+    controller = Controller()
+    controller.alone = True
+    controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
+    assert recover(controller, path, entry(BEST_FIRST)).outcome == "elected"
+    assert not left_behind(path)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_an_older_election_without_another_order_does_not_make_the_next_one_need_an_order(path: Path, alone: bool) -> None:
+    """Brokers show an order that was restored late. Of that election none was."""
+    controller = Controller()
+    controller.alone = alone
+    controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
+    leave_election(path, BEST_FIRST)
+    assert recover(controller, path, entry(BEST_FIRST)).outcome == "elected"
+    assert controller.written == 1, "the election alone"
+
+
+@pytest.mark.parametrize("present", [BEST_FIRST, ORIGINAL], ids=["as before", "set by another tool"])
+@pytest.mark.parametrize("state", ["alone", "moved", "gone"])
+def test_an_election_without_another_order_that_is_over_is_closed_by_the_next_run(path: Path, present: tuple[int, ...], state: str) -> None:
+    controller = Controller()
+    controller.alone, controller.moves = state != "moved", {KEY} if state == "moved" else set()
+    controller.states[KEY] = replace(controller.states[KEY], replicas=present)
+    if state == "gone":
+        del controller.states[KEY]
+    leave_election(path, BEST_FIRST, KEY)
+    assert next_run(controller, path) == [] and not left_behind(path)
+    assert not warnings(controller, path)
+
+
+def test_an_election_that_was_never_answered_is_not_forgotten_because_one_broker_does_not_have_its_partition(path: Path) -> None:
+    controller = Controller()
+    controller.alone, controller.hanging = True, {3}
+    described = controller.states.pop(KEY)
+    leave_election(path, BEST_FIRST, KEY)
+    assert next_run(controller, path) == [] and left_behind(path)
+    controller.states[KEY] = described
+    assert next_run(controller, path) == [] and left_behind(path)
+    assert "never answered" in warnings(controller, path)
+
+
+def test_a_reassignment_of_a_partition_that_was_elected_without_another_order_is_not_waited_for(path: Path) -> None:
+    class Overtaken(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            self.moves = {KEY}
+            return super().elect_unclean(keys)
+
+    controller = Overtaken()
+    controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
+    with Journal(path, "abc") as journal:
+        designated_election.run(controller, journal, [entry(BEST_FIRST)], 60.0, 0, backend_elections.elect_by_order)
+        assert not journal.left_behind() and controller.states[KEY].leader == 2
+
+
+def test_an_order_that_another_tool_sets_during_an_election_without_another_order_is_not_waited_for(path: Path) -> None:
+    class Overtaken(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+            done = super().elect_unclean(keys)
+            self.states[KEY] = replace(self.states[KEY], replicas=ORIGINAL)
+            return done
+
+    controller = Overtaken()
+    controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
+    with Journal(path, "abc") as journal:
+        designated_election.run(controller, journal, [entry(BEST_FIRST)], 60.0, 0, backend_elections.elect_by_order)
+        assert not journal.left_behind() and controller.states[KEY].leader == 2
+
+
 def test_an_election_by_an_order_that_stood_before_is_in_doubt_for_the_next_run_too(path: Path) -> None:
     class ClosedAtFirst(Hanging):
         def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> dict[TopicPartition, Refusal | None]:

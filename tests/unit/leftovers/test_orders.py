@@ -69,6 +69,16 @@ def test_an_order_is_kept_for_the_reasons_of_a_run(
     assert orders.outcome(row, {}) == row
 
 
+def test_the_order_of_before_is_not_that_of_an_earlier_election_without_another_order(path: Path) -> None:
+    controller = Controller()
+    with Journal(path, "abc") as journal:
+        journal.intend([ChangedOrder(*KEY, "id", (3, 2, 1), (3, 2, 1))], [])
+    leave(controller, path)
+    controller.alone = True
+    (row,) = found(controller, path)
+    assert (row.outcome, row.present, row.original) == ("kept", "2,3,1", "1,3,2")
+
+
 @pytest.mark.parametrize("present", [ORIGINAL, CHANGED])
 def test_an_order_that_a_broker_may_still_change_is_kept(path: Path, present: tuple[int, ...]) -> None:
     controller = Controller()
