@@ -88,7 +88,7 @@ def _entry(line: bytes) -> dict[str, Any]:
     return entry
 
 
-# Announced changes of an order, oldest first. The `original` of the first one is the order to restore.
+# Announced changes of an order, oldest first. See `order_before`.
 Left = Mapping[TopicPartition, tuple[ChangedOrder, ...]]
 
 
@@ -305,6 +305,17 @@ def with_another_order(left: Left) -> Left:
     return {key: another for key, changes in left.items() if (another := tuple(change for change in changes if change.is_another))}
 
 
+def order_before(order: tuple[int, ...], changes: Iterable[ChangedOrder]) -> tuple[int, ...]:
+    """Return the order that a partition had before these changes, oldest first, gave it this one; the same one if none did.
+
+    Between two of them another tool may have set an order. Then that is the one from before.
+    """
+    for change in reversed([*changes]):
+        if change.changed == order:
+            order = change.original
+    return order
+
+
 def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the orders to restore, by partition: only if the present order is one that a run of this workdir set, on the same topic.
 
@@ -315,8 +326,8 @@ def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> d
         if (state := states.get(key)) is None:
             continue
         ours = [change for change in changes if change.topic_id == state.topic_id and sorted(change.original) == sorted(state.replicas)]
-        if any(change.changed == state.replicas for change in ours) and ours[0].original != state.replicas:
-            orders[key] = ours[0].original
+        if (before := order_before(state.replicas, ours)) != state.replicas:
+            orders[key] = before
     return orders
 
 
@@ -331,5 +342,5 @@ def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left
         if (state := states.get(key)) is not None
         and state.topic_id == changes[0].topic_id
         and sorted(state.replicas) == sorted(changes[0].original)
-        and state.replicas not in {changes[0].original, *(change.changed for change in changes)}
+        and state.replicas not in {order for change in changes for order in (change.original, change.changed)}
     }

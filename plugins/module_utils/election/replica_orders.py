@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     Journal,
     Left,
     foreign,
+    order_before,
     to_restore,
     with_another_order,
 )
@@ -170,7 +171,7 @@ def repair_after_elections(cluster: Reordering, journal: Journal, keys: Collecti
     left = journal.left_behind()
     changed = with_another_order(left)
     if own := changed.keys() & {*keys}:
-        not_visible(cluster, {key: changed[key][0].original for key in own})
+        not_visible(cluster, {key: order_before(changed[key][-1].changed, changed[key]) for key in own})
     if left:
         repair(cluster, journal)
 

@@ -298,6 +298,20 @@ def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
     assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
 
 
+@pytest.mark.parametrize(
+    ("present", "restored"),
+    [((3, 2, 1), (2, 1, 3)), ((3, 1, 2), (1, 2, 3)), ((2, 1, 3), None), ((1, 2, 3), None)],
+    ids=["of the second run", "of the first run", "as another tool has set it", "as it was at first"],
+)
+def test_an_order_that_another_tool_has_set_between_two_killed_runs_is_the_one_to_restore(
+    present: tuple[int, ...], restored: tuple[int, ...] | None
+) -> None:
+    left = {("orders", 0): (ORDER, ChangedOrder("orders", 0, "id", (2, 1, 3), (3, 2, 1)))}
+    states = {("orders", 0): state(present)}
+    assert to_restore(left, states) == ({} if restored is None else {("orders", 0): restored})
+    assert foreign(left, states) == {}
+
+
 def test_an_election_without_another_order_has_set_none() -> None:
     """So an order that stood then is not restored, nor compared with the present one."""
     key = ("orders", 0)
