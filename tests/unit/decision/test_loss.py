@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     Proof,
     RecordedState,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss, bounds, held_by
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 
@@ -256,6 +256,7 @@ ONE_WRITTEN_LATER = {1: FENCED, 2: Log.of((300, 0), (300, 3)), 3: Log.of((300, 0
         (WRITTEN_LATER, None),  # in epoch 5 the log went on at offset 300: what stood there was given up then
         (ONE_WRITTEN_LATER, None),
         ({1: FENCED, 2: Log.of((300, 0), (700, 5))}, 0),
+        ({1: FENCED, 2: Log.of((300, 0), (701, 5))}, 0),  # a log beyond the high watermark lacks nothing of it, whatever its epochs
     ],
 )
 def test_a_healthy_snapshot_counts_only_if_no_later_epoch_began_below_its_high_watermark(brokers: dict[int, Any], lost: int | None) -> None:
@@ -267,16 +268,39 @@ def test_a_proof_of_the_snapshot_excludes_a_later_epoch_below_its_high_watermark
     found = evidence(Situation("t", WRITTEN_LATER, healthy=SNAPSHOT))
     proof = Proof("healthy_snapshot", "run-1", 1000, 3, None)
     assert bounds(decide(replace(found, proofs=(proof,)), Policy()), EAST).lower_bound == 400
-    older = proof._replace(offset=900)
-    assert bounds(decide(replace(found, proofs=(older,)), Policy()), EAST).lower_bound is None
+    others = (
+        proof._replace(offset=900),
+        proof._replace(offset=1100),
+        *(proof._replace(source=source) for source in ("consumer_group", "z")),
+    )
+    for other in others:
+        assert bounds(decide(replace(found, proofs=(other,)), Policy()), EAST).lower_bound is None, (
+            "the proof is of another offset, or from elsewhere"
+        )
 
 
-@pytest.mark.parametrize(("unclean", "epoch", "lost"), [(True, 4, None), (False, 4, 400), (True, 3, 400)])
+@pytest.mark.parametrize(("unclean", "epoch", "lost"), [(True, 4, None), (False, 4, 400), (True, 3, 400), (True, 2, 400)])
 def test_a_healthy_snapshot_from_before_an_unclean_election_does_not_count(unclean: bool, epoch: int, lost: int | None) -> None:
     found = evidence(Situation("t", OF_ITS_EPOCH, healthy=SNAPSHOT))
     change = RecordedState(1, None, 2, epoch, (2,), (), unclean, False)
     past = History(None, None, None, None, None, (change,))
     assert bounds(decide(replace(found, history=past), Policy()), EAST).lower_bound == lost
+
+
+@pytest.mark.parametrize(
+    ("given", "lost"),
+    [
+        ({"leader_epoch": 7}, 400),  # the leader epoch of the evidence
+        ({"leader_epoch": 8}, None),
+        ({"topic_id": "id-of-s"}, None),
+        ({"topic_id": "id-of-u"}, None),
+    ],
+)
+def test_a_healthy_snapshot_counts_only_for_its_topic_and_up_to_the_leader_epoch_of_the_evidence(
+    given: dict[str, Any], lost: int | None
+) -> None:
+    loss = loss_of(Situation("t", OF_ITS_EPOCH, healthy={**SNAPSHOT, **given}))
+    assert loss.lower_bound == lost
 
 
 @pytest.mark.parametrize(("brokers", "estimate"), [(OF_ITS_EPOCH, 400), (WRITTEN_LATER, None)])
@@ -380,6 +404,42 @@ def test_a_rate_is_a_number_with_or_without_a_fraction() -> None:
     for rate, estimate in ((2, 170), (2.0, 170), (0, 50), (0.99, 109)):
         found = read(json.loads(json.dumps(document(replace(case, healthy={**case.healthy, "append_rate": rate}).rows()))))
         assert bounds(decide(found, Policy()), EAST).estimate == estimate
+
+
+@pytest.mark.parametrize(("beyond", "estimate"), [(0, 2**63 - 1), (1, None)])
+def test_an_estimate_that_is_no_offset_of_kafka_is_left_out(beyond: int, estimate: int | None) -> None:
+    """The winner ends at 100. In the second before the collection 1000 were appended."""
+    grown = 2**63 - 1 + 100 - 1000 + beyond
+    loss = loss_of(Situation("t", {1: FENCED, 2: SHORT}, healthy=healthy(1, grown, 90, 1000.0)))
+    assert (loss.estimate, loss.estimate_from) == (estimate, "none" if estimate is None else "healthy_snapshot")
+
+
+def test_an_absurd_rate_gives_an_estimate_of_few_digits() -> None:
+    assert loss_of(Situation("t", {1: FENCED, 2: SHORT}, healthy=healthy(60, 100, 90, 1e18))).estimate == 10**15
+
+
+def test_a_healthy_snapshot_of_the_time_of_the_collection_has_an_estimate() -> None:
+    assert loss_of(Situation("t", {1: FENCED, 2: SHORT}, healthy=healthy(0, 150, 90, 1.0))).estimate == 50
+
+
+def test_only_proofs_of_its_own_broker_are_held_by_a_log() -> None:
+    found = evidence(Situation("t", {1: SHORT, 2: SHORT, 3: SHORT}, proofs=[(11, 1, True), (12, 2, True), (13, 3, True), (14, 2, False)]))
+    held = {log.broker_id: [proof.offset for proof in held_by(log, found)] for log in found.logs}
+    assert held == {1: [11], 2: [12], 3: [13]}
+
+
+@pytest.mark.parametrize("mark", [0, None])
+def test_a_fenced_broker_without_a_high_watermark_proves_no_loss(mark: int | None) -> None:
+    """Nor does it if it has nothing in common with the winner."""
+    fenced = Log.of((5, 0), branch=1, high_watermark=mark, fenced=True)
+    loss = loss_of(Situation("t", {1: fenced, 2: Log.of((9, 0))}))
+    assert (loss.lower_bound, loss.lower_bound_from) == (0, "fenced_broker")
+
+
+def test_a_log_that_could_not_be_compared_does_not_hide_the_bound_of_another() -> None:
+    logs: dict[int, Log | str] = {1: Log.of((110, 0), fenced=True), 2: Log.of((100, 0), fenced=True), 3: LONG}
+    loss = loss_of(Situation("t", logs, state={"isr": [2]}, unknown={(1, 3)}))
+    assert (loss.upper_bound, loss.upper_bound_from) == (0, "isr")
 
 
 @pytest.mark.parametrize("ranking", Ranking)

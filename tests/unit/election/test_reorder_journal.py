@@ -290,6 +290,7 @@ def test_only_our_own_order_is_put_back() -> None:
     assert to_restore(left, {}) == {}
     deleted = ("a", 0)
     assert to_restore({deleted: (ORDER,), **left}, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
+    assert to_restore({("orders", 0): (LATER,)}, {("orders", 0): state((2, 3, 1))}) == {("orders", 0): (3, 1, 2)}
 
 
 def test_two_killed_runs_in_a_row_lead_back_to_the_first_order() -> None:
@@ -385,3 +386,34 @@ def test_another_broker_that_may_still_change_an_order_is_recorded(path: Path) -
         assert journal.unanswered_by() == {key: {4, 5}}
         journal.expect(journal.intend([LATER], []), [], {6})
         assert journal.unanswered_by() == {key: {4, 5, 6}}, "those of all orders of the partition"
+
+
+def test_orders_that_were_restored_since_the_journal_was_opened_are_known(path: Path) -> None:
+    other = ChangedOrder("payments", 0, "id", (1, 2), (2, 1))
+    election = ChangedOrder("clicks", 0, "id", (1, 2), (1, 2))
+    with Journal(path, "abc") as journal:
+        journal.intend([ORDER], [])
+    with Journal(path, "abc") as journal:
+        assert journal.restored() == set()
+        journal.close(journal.intend([other, election], []))
+        assert journal.restored() == {("payments", 0)}, "an election without another order leaves none to restore"
+
+
+def test_brokers_that_were_listed_may_act_on_an_order_until_all_have_answered(path: Path) -> None:
+    key = ("orders", 0)
+    with Journal(path, "abc") as journal:
+        identifier = journal.intend([ORDER], [1, 2])
+        assert journal.listed() == {1, 2}
+        journal.expect(identifier, [key], {2, 4})
+        assert journal.listed() == {1, 2, 4}, "an election may be under way at any that was listed"
+        closed = journal.intend([LATER], [3])
+        assert journal.listed() == {1, 2, 3, 4}
+        journal.close(closed)
+    with Journal(path, "abc") as journal:
+        assert journal.listed() == {1, 2, 4}
+        journal.expect(identifier, [], {2, 4})
+        assert journal.listed() == {2, 4}
+    with Journal(path, "abc") as journal:
+        assert journal.listed() == {2, 4}
+        journal.close(identifier)
+        assert journal.listed() == set()
