@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collected_evidence import found_again
@@ -199,6 +200,23 @@ def test_nothing_is_elected_by_an_order_that_the_answer_leaves_out(path: Path, l
     assert (result.outcome, result.reason_code) == ("failed", "not_answered")
     assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (-1, ORIGINAL)
     assert not left_behind(path)
+
+
+@pytest.mark.parametrize(
+    ("present", "is_restored"),
+    [
+        ({"replicas": BEST_FIRST}, True), ({"topic_id": "created again"}, False), ({"replicas": (2, 3, 4)}, False),
+        ({"replicas": BEST_FIRST, "topic_id": "created again"}, False),
+    ],
+    ids=["the same replicas", "the topic was created again", "other replicas", "created again with the same replicas"],
+)  # fmt: skip
+def test_an_order_is_put_back_only_if_that_moves_no_replica(present: dict[str, Any], is_restored: bool) -> None:
+    controller = Controller()
+    order = ChangedOrder(*KEY, "id", ORIGINAL, BEST_FIRST)
+    controller.states[KEY] = replace(controller.states[KEY], **present)
+    before = controller.states[KEY].replicas
+    replica_orders.put_back(controller, {KEY: (order,)}, [order], {}, dict(controller.states))
+    assert controller.states[KEY].replicas == (ORIGINAL if is_restored else before)
 
 
 def test_an_order_that_was_not_answered_is_put_back_although_brokers_do_not_show_it_yet(path: Path) -> None:
@@ -440,7 +458,7 @@ def test_an_older_election_without_another_order_does_not_make_the_next_one_need
     assert controller.written == 1, "the election alone"
 
 
-@pytest.mark.parametrize("present", [BEST_FIRST, ORIGINAL], ids=["as before", "set by another tool"])
+@pytest.mark.parametrize("present", [BEST_FIRST, ORIGINAL], ids=["the same replicas", "set by another tool"])
 @pytest.mark.parametrize("state", ["alone", "moved", "gone"])
 def test_an_election_without_another_order_that_is_over_is_closed_by_the_next_run(path: Path, present: tuple[int, ...], state: str) -> None:
     controller = Controller()
