@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,11 @@ def test_only_what_comes_after_the_last_look_at_an_old_leader_needs_not_be_saved
     assert any("truncated late" in one for one in incident.judges.violations) == read
 
 
+def write_journal(workdir: Path, *rows: Mapping[str, object]) -> None:
+    (workdir / "journal").mkdir()
+    (workdir / "journal" / "id-abc.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 @pytest.mark.parametrize(("lines", "is_left"), [([[KEY]], False), ([[KEY], []], True), ([], True)])
 def test_an_open_order_is_excused_only_if_an_election_may_still_reach_it(tmp_path: Path, lines: list[list[Key]], is_left: bool) -> None:
     incident = Incident(tmp_path)
@@ -206,8 +212,7 @@ def test_an_open_order_is_excused_only_if_an_election_may_still_reach_it(tmp_pat
         {"kind": "intent", "id": "open", "cluster_id": "abc", "orders": [order], "listed": []},
         *({**closed, "id": "open", "partitions": [{"topic": topic, "partition": number} for topic, number in keys]} for keys in lines),
     ]  # fmt: skip
-    (tmp_path / "journal").mkdir()
-    (tmp_path / "journal" / "id-abc.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_journal(tmp_path, *rows)
     incident.judges.judge_undisturbed_end()
     assert incident.judges.violations == (["the journal has orders of orders-0 open"] if is_left else [])
 
@@ -225,8 +230,7 @@ def test_an_open_order_is_excused_while_a_broker_that_is_not_listed_may_change_i
     incident.cluster.brokers[2].running = is_running
     order = {"topic": "orders", "partition": 0, "topic_id": "a", "original": [3, 1, 2], "changed": [1, 3, 2]}
     intent = {"kind": "intent", "id": "open", "cluster_id": "abc", "orders": [order], "listed": [1, 2]}
-    (tmp_path / "journal").mkdir()
-    (tmp_path / "journal" / "id-abc.jsonl").write_text(json.dumps(intent) + "\n")
+    write_journal(tmp_path, intent)
     incident.judges.judge_calm({"results": [], "warnings": ["a request for the order of orders-0 was never answered"] if warns else []})
     assert [one for one in incident.judges.violations if "has no leader" not in one] == violations
 
@@ -242,7 +246,6 @@ def test_an_open_order_is_excused_while_no_second_broker_states_the_replicas(
         incident.cluster.world.wait(KNOWN_SECONDS)
     order = {"topic": "orders", "partition": 0, "topic_id": "a", "original": [3, 1, 2], "changed": changed}
     intent = {"kind": "intent", "id": "open", "cluster_id": "abc", "orders": [order], "listed": []}
-    (tmp_path / "journal").mkdir()
-    (tmp_path / "journal" / "id-abc.jsonl").write_text(json.dumps(intent) + "\n")
+    write_journal(tmp_path, intent)
     incident.judges.judge_undisturbed_end()
     assert incident.judges.violations == (["the journal has orders of orders-0 open"] if is_left else [])

@@ -84,11 +84,10 @@ class WorkdirFiles:
                     orders = [(_key(row), tuple(row["changed"])) for row in entry["orders"]]
                     intents[entry["id"]] = Intent(orders, changed=changed, brokers={*entry.get("listed", ())})
                 elif entry.get("kind") == "election" and entry["id"] in intents:
-                    intents[entry["id"]].elections = {_key(row) for row in entry["partitions"]}
+                    intent = intents[entry["id"]]
+                    intent.elections = {_key(row) for row in entry["partitions"]}
                     # Which broker has got an election is not known.
-                    intents[entry["id"]].brokers = {*entry.get("unanswered_by", ())} | (
-                        intents[entry["id"]].brokers if entry["partitions"] else set()
-                    )
+                    intent.brokers = {*entry.get("unanswered_by", ())} | (intent.brokers if entry["partitions"] else set())
                 elif entry.get("kind") == "done":
                     intents.pop(entry["id"], None)
             yield from intents.values()

@@ -124,7 +124,7 @@ class World:
         if process is self._processes[0]:
             return
         process.steps += 1
-        is_change = what.split(" ", maxsplit=1)[0] in CHANGES
+        is_change = what.startswith(CHANGES)
         self.changes_requested += is_change
         if process.first_change is None and is_change:
             process.first_change = process.steps

@@ -143,11 +143,17 @@ class Cluster(PartitionClient, ReplicaLogClient):
         `once`: no other broker gets it then, and no one after ONCE_SECONDS. What was checked before the change may not hold any more.
         """
         reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
-
         nodes = sorted(
-            self._current(), key=lambda node: (node in self.unreachable, node not in self._responsive, node != writer, node == reader, node)
+            self._current(),
+            key=lambda node: (
+                node in self._mute_on_changes,
+                node in self.unreachable,
+                node not in self._responsive,
+                node != writer,
+                node == reader,
+                node,
+            ),
         )
-        nodes.sort(key=lambda node: node in self._mute_on_changes)
         ask = self._answered_by_one if once else self._answered_by_any
         sent: list[tuple[int, Any]] = []
         answered_by = None

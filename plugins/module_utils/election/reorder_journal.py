@@ -65,6 +65,13 @@ class ChangedOrder:
         """Return whether the order is another one than before. Elections that need none are recorded without."""
         return self.changed != self.original
 
+    def is_of(self, state: PartitionState) -> bool:
+        """Return whether the partition is still that of the order: its topic was not created again, and it has the same replicas.
+
+        To set the order of another one is a move.
+        """
+        return (state.topic_id, sorted(state.replicas)) == (self.topic_id, sorted(self.original))
+
 
 _ORDER = {"topic": Name(), "partition": int, "topic_id": Name(), "original": [BROKER], "changed": [BROKER]}
 _SHAPES: dict[str, dict[str, Any]] = {
@@ -325,7 +332,7 @@ def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> d
     for key, changes in with_another_order(left).items():
         if (state := states.get(key)) is None:
             continue
-        ours = [change for change in changes if change.topic_id == state.topic_id and sorted(change.original) == sorted(state.replicas)]
+        ours = [change for change in changes if change.is_of(state)]
         if (before := order_before(state.replicas, ours)) != state.replicas:
             orders[key] = before
     return orders
@@ -340,7 +347,6 @@ def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left
         key: changes
         for key, changes in with_another_order(left).items()
         if (state := states.get(key)) is not None
-        and state.topic_id == changes[0].topic_id
-        and sorted(state.replicas) == sorted(changes[0].original)
+        and changes[0].is_of(state)
         and state.replicas not in {order for change in changes for order in (change.original, change.changed)}
     }

@@ -257,15 +257,10 @@ def put_back(
         order.key: order.original
         for order in another.values()
         if order.key not in kept
-        and _is_of_same_replicas(order, states.get(order.key))
+        and (order.key not in states or order.is_of(states[order.key]))
         and (may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]
-
-
-def _is_of_same_replicas(order: ChangedOrder, state: PartitionState | None) -> bool:
-    """Return whether the original order of a partition would only be an order. For a topic that was created again, or other replicas, it would be a move."""
-    return state is None or (state.topic_id, sorted(state.replicas)) == (order.topic_id, sorted(order.original))
 
 
 def may_be_done(refused: Refusal | None) -> bool:

@@ -482,27 +482,26 @@ def test_an_election_that_was_never_answered_is_not_forgotten_because_one_broker
     assert "never answered" in warnings(controller, path)
 
 
-def test_a_reassignment_of_a_partition_that_was_elected_without_another_order_is_not_waited_for(path: Path) -> None:
-    class Overtaken(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-            self.moves = {KEY}
-            return super().elect_unclean(keys)
+class Reassigned(Controller):
+    """A reassignment of the partition begins before its election."""
 
-    controller = Overtaken()
-    controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
-    with Journal(path, "abc") as journal:
-        designated_election.run(controller, journal, [entry(BEST_FIRST)], 60.0, 0, backend_elections.elect_by_order)
-        assert not journal.left_behind() and controller.states[KEY].leader == 2
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        self.moves = {KEY}
+        return super().elect_unclean(keys)
 
 
-def test_an_order_that_another_tool_sets_during_an_election_without_another_order_is_not_waited_for(path: Path) -> None:
-    class Overtaken(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-            done = super().elect_unclean(keys)
-            self.states[KEY] = replace(self.states[KEY], replicas=ORIGINAL)
-            return done
+class Reordered(Controller):
+    """Another tool sets an order after the election."""
 
-    controller = Overtaken()
+    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        done = super().elect_unclean(keys)
+        self.states[KEY] = replace(self.states[KEY], replicas=ORIGINAL)
+        return done
+
+
+@pytest.mark.parametrize("overtaken", [Reassigned, Reordered])
+def test_what_comes_during_an_election_without_another_order_is_not_waited_for(path: Path, overtaken: type[Controller]) -> None:
+    controller = overtaken()
     controller.states[KEY] = replace(controller.states[KEY], replicas=BEST_FIRST)
     with Journal(path, "abc") as journal:
         designated_election.run(controller, journal, [entry(BEST_FIRST)], 60.0, 0, backend_elections.elect_by_order)
