@@ -10,10 +10,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, Word, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from model.answers import Answer, Search, answer_all, ask_again
+from model.comparison import not_compared
 from model.coverage import SMALL, VARIANTS
-from model.evidence import past_of
+from model.evidence import evidence, past_of
 from model.partition import Bounds
 from model.rules import (
     Rule,
@@ -24,7 +26,7 @@ from model.rules import (
     log_end_offset,
     ours,
 )
-from model.search import Findings, search
+from model.search import Findings, destroys, search
 from model.traces import traces
 
 # Each distinct history of the ISR, and how survivors' logs may lie with it.
@@ -34,6 +36,7 @@ HISTORY_BOUNDS = (
     Bounds(2, replicas=4, records=2, epochs=2),
 )
 # Two others have all of its conditions but one.
+AGGRESSIVE = Policy(Strategy.AGGRESSIVE)
 LARGEST = {"4 replicas, 3 epochs, power cuts, ELR"}
 
 
@@ -94,6 +97,17 @@ def test_that_holds_whatever_else_happens(variant: str) -> None:
         assert not any(answer.elected for answer in differing)
     else:
         assert differing == []
+
+
+@pytest.mark.parametrize("bounds", [Bounds(2, replicas=4, **SMALL), VARIANTS["ELR"], VARIANTS["min ISR goes from 2 to 1 and back"]])
+def test_the_best_of_logs_that_were_not_compared_loses_nothing_if_kafka_itself_loses_nothing(bounds: Bounds) -> None:
+    """The controller may elect it from the replica order, and `aggressive` elects it. A broker that crashed has forgotten its high watermark."""
+    places = Counter[int]()
+    for lost in search(bounds).offline:
+        best = decide(evidence(dict(enumerate(lost.survivors)), compare=not_compared), AGGRESSIVE).ranked[0].broker_id
+        assert not destroys(lost, best), lost
+        places[best] += 1
+    assert len(places) > 1
 
 
 @pytest.mark.parametrize("rule", [log_end_offset, last_written_epoch])

@@ -101,6 +101,18 @@ def test_bounds_hold_what_is_lost(loss: Loss, lower: int | None, upper: int | No
     assert loss.losses.violation(KEY, 1, bounds) == what
 
 
+@pytest.mark.parametrize("is_led_since", [False, True])
+def test_bounds_are_of_partitions_without_a_leader(loss: Loss, is_led_since: bool) -> None:
+    """A leader that came back while the plan was made may have committed more."""
+    row = {"topic": "orders", "partition": 0, "designatedLeader": 1, "evidence": "prefix"}
+    row["loss"] = {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0, "upper_bound_from": "x"}
+    if is_led_since:
+        loss.cluster.start(3, clean=False)
+        loss.cluster.world.wait(SESSION_SECONDS)
+    loss.judges.judge_plan({"partitions": [row], "held": [], "brokers": []})
+    assert bool(loss.judges.violations) != is_led_since
+
+
 def test_records_that_a_broker_has_lost_void_upper_bounds_but_those_of_the_elr(loss: Loss) -> None:
     loss.cluster.start(3, clean=False, lost_batches=1)
     bounds = {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0}

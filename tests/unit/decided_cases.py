@@ -77,6 +77,7 @@ CASES = [
         )
         for name, fourth in (("contradicted-silent", "NO_ANSWER"), ("contradicted-weak", Log.of((1, 0), (1, UNREADABLE))))
     ),
+    # Not compared, so 1 may hold what is proven, and the ISR history decides.
     Situation(
         "contradicted-uncompared",
         {2: FENCED, 1: FIGURE_8_COMMITTED, 3: FIGURE_8_LATER},
@@ -160,7 +161,7 @@ EXPECTED: dict[str, tuple[str, int | None, int | str, int | str]] = {
     "contradicted-named": ("contradicted", 3, "contradicted", 3),
     "contradicted-silent": ("contradicted", 3, "contradicted", "must_be_named"),
     "contradicted-weak": ("contradicted", 3, "contradicted", "must_be_named"),
-    "contradicted-uncompared": ("incomplete", 3, "incomplete", 3),
+    "contradicted-uncompared": ("incomplete", 1, "incomplete", 1),
     "silent": ("incomplete", 2, "incomplete", 2),
     "uncompared": ("incomplete", 3, "incomplete", 3),
     "gap": ("incomplete", 3, "retention_gap", 3),

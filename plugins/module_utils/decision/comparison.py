@@ -169,7 +169,8 @@ class Comparison:
         """Return the survivors, best first. Ties go to the log that starts first, then to the order of the assignment.
 
         If every log is a prefix of one, that one is also the maximum of (last-written epoch, log end offset), because it holds all that
-        another proves. If logs fork, proof of commitment counts more than a later epoch.
+        another proves. If logs fork, proof of commitment counts more than a later epoch. Logs that were not compared are taken for such that do not fork,
+        as most are.
         """
         if ranking == Ranking.KIP1275:
             return tuple(sorted(self.survivors, key=lambda log: (-_known(log.partition_leader_epoch, -1), -log.end, _start(log))))
@@ -177,7 +178,7 @@ class Comparison:
             sorted(
                 self.survivors,
                 key=lambda log: (
-                    -self.proven(log),
+                    -self._may_prove(log),
                     not self.resolved(log),
                     log.broker_id not in self.agreeing,
                     -_known(log.last_written_epoch, -2),
@@ -186,6 +187,18 @@ class Comparison:
                 ),
             )
         )
+
+    def _may_prove(self, log: Log) -> int:
+        """Return the same as `proven`, if no log that was not compared with this one forks from it."""
+        return max((self._may_hold(log, point) for point in self.points), default=0)
+
+    def _may_hold(self, log: Log, point: Point) -> int:
+        """Return the same as `held`, and for a log that was not compared the offset that it would hold if it does not fork."""
+        held = self._held(log, point)
+        if held is not None:
+            return held
+        (holder,) = (other for other in self.survivors if other.broker_id == point.holder)
+        return 0 if have_a_gap(log, holder) else min(point.offset, log.end)
 
     def leaders(self, winner: Log, relations: Iterable[Relation], failed: Iterable[tuple[int, Relation]]) -> tuple[int, ...]:
         """Return the survivors any of which may lead: their logs are the winner's, and start first, and no comparison of them has `failed`.

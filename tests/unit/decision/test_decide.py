@@ -438,6 +438,15 @@ def test_a_high_watermark_above_the_end_of_the_winner_shows_a_loss_also_if_the_l
     assert [row.other.broker_id for row in decision.beyond] == [4]
 
 
+@pytest.mark.parametrize(("is_compared", "choice"), [(True, 3), (False, 2)])
+def test_a_high_watermark_counts_more_than_a_later_epoch_only_if_the_logs_are_compared(is_compared: bool, choice: int) -> None:
+    """A broker that restarted after an unclean shutdown may have forgotten its high watermark, and most logs that were not compared do not fork."""
+    brokers: dict[int, Log | str] = {1: FENCED, 2: Log.of((5, 0), (21, 2)), 3: Log.of((8, 0), (14, 1), high_watermark=12)}
+    unknown = set[tuple[int, int]]() if is_compared else {(2, 3)}
+    decision = decide(evidence(Situation("orders", brokers, unknown=unknown)), AGGRESSIVE)
+    assert decision.choices == (choice,)
+
+
 def test_logs_without_a_common_offset_hide_no_worse_reason() -> None:
     below = {2: Log.of((100, 0), high_watermark=100), 3: Log.of((50, 0), (70, 1), high_watermark=120, start=45)}
     weak = {3: Log.of((40, 0), (80, UNREADABLE), high_watermark=110, start=100)}

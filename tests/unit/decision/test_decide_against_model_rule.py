@@ -404,7 +404,7 @@ def only_high_watermarks(
         (evidence_document.Log, "disk_failed", property(lambda log: log.broker_state == UNFENCED and log.error == DISK_FAILED)),
         (log_comparison._Side, "check_batch", needs_the_batch),
         (comparison.Comparison, "_points", only_high_watermarks),
-        (comparison.Comparison, "proven", lambda _compared, _log: 0),
+        (comparison.Comparison, "_may_prove", lambda _compared, _log: 0),
         (log_pairs.LogPairs, "agreeing_longest", agreeing_with_any),
         (decision_rule, "elects_best_first", lambda *_order: True),
         (comparison.Comparison, "has_only_gaps", lambda *_arguments: False),
