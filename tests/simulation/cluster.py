@@ -237,7 +237,7 @@ class SimulatedCluster:
                 broker.logs.pop(key, None)  # a replica that was moved away is deleted
                 continue
             if key not in broker.logs:
-                if key in broker.disks.closed or key in broker.lost.get(broker.node_id, ()):
+                if key in (*broker.disks.closed, *broker.disks.missed, *broker.lost.get(broker.node_id, ())):
                     continue  # its log may be on the disk that has failed
                 broker.create(key, Log(topic_id=state.topic_id))
             if state.leader == broker.node_id and (old is None or old.leadership != state.leadership):
@@ -560,7 +560,7 @@ class SimulatedCluster:
             self.world.after(REGISTER_SECONDS, partial(self._register, broker, incarnation, register))
             return
         register()
-        broker.is_registered = True
+        broker.is_registered, broker.disks.missed = True, set()
         # The controllers know at once that it fetches; a control node that read them before does not.
         self.world.after(KNOWN_SECONDS, partial(self._is_known_to_come, broker, incarnation))
         self.spread()

@@ -29,6 +29,7 @@ class Disks:
     has_failed  whether that disk has failed
     kept        what lies on it then, which is not read before the disk returns
     closed      replicas that were there when it failed. Until it starts again, the broker answers for them with an error, and creates none of them
+    missed      replicas on that disk if it was not there when the broker started, until the controller knows: the broker creates none of them either
     is_reported whether the controller knows that it has failed
     """
 
@@ -36,6 +37,7 @@ class Disks:
     has_failed: bool = False
     kept: dict[Key, Log] = field(default_factory=dict)
     closed: set[Key] = field(default_factory=set)
+    missed: set[Key] = field(default_factory=set)
     is_reported: bool = False
 
     def place(self, key: Key, logs: Collection[Key]) -> None:
@@ -98,4 +100,5 @@ def start_disks(cluster: SimulatedCluster, broker: Broker, repaired: bool) -> se
     lost = registered.lost if registered is not None and disks.is_reported else disks.closed & assigned
     disks.start(broker.logs, assigned, repaired)
     broker.image, broker.image_version = {}, -1  # it may create what it could not before
-    return set() if repaired else lost
+    disks.missed = set() if repaired else set(lost)
+    return disks.missed

@@ -62,6 +62,20 @@ def test_a_broker_that_starts_without_the_disk_does_not_host_its_replicas(cluste
     assert log_error(cluster.brokers[1], ON_SECOND) == "NOT_LEADER_OR_FOLLOWER"
 
 
+def test_it_creates_none_of_them_before_it_is_registered_either(cluster: SimulatedCluster) -> None:
+    """Kafka skips logs whose directory is assigned and may be offline (Partition.createLogInAssignedDirectoryId)."""
+    cluster.shrink(ON_SECOND, 2)
+    cluster.world.wait(1)
+    cluster.cut_off(1, 2)
+    fail_disk(cluster, 1)
+    cluster.crash(1)
+    cluster.start(1, clean=False, repaired=False)
+    for _ in range(int(SETTLED_SECONDS)):
+        cluster.world.wait(1)
+        assert ON_SECOND not in cluster.brokers[1].logs
+    assert cluster.brokers[1].is_registered and cluster.controller.partitions[ON_SECOND].leader == NO_LEADER
+
+
 def test_a_broker_that_starts_with_the_disk_has_its_logs_and_leads_again(cluster: SimulatedCluster) -> None:
     lose_disk(cluster)
     start_again(cluster, repaired=True)
