@@ -47,9 +47,13 @@ class Election(NamedTuple):
         return broker in self.logs and self.logs[broker].holds(batch) and not self.elected.has(batch)
 
     def had_to_choose(self, batch: Batch) -> bool:
-        """Return whether the elected one has other committed records in the place of these, and an earlier leader lacked these or those."""
+        """Return whether the elected one has other records in the place of these that were committed, too, and an earlier leader lacked these or those.
+
+        What another tool's election has given up is not committed any more, but its high watermark still says so.
+        """
         holders = [log for log in self.logs.values() if log.holds(batch)]
-        others = [one for one in self.committed.values() if self.elected.holds(one) and not any(log.holds(one) for log in holders)]
+        known = [one for one in self.elected.batches if one.name in self.committed or one.name in self.lost_before]
+        others = [one for one in known if not any(log.holds(one) for log in holders)]
         return any(one.name in self.lost_before for one in (batch, *others)) and bool(others)
 
     def has_latest_epoch(self) -> bool:

@@ -61,6 +61,8 @@ class Judges:
         self._on_gaps: set[tuple[Key, int]] = set()
         # The same on evidence that says that committed records will be lost: it is elected only if an operator names the partition.
         self._in_spite_of_proof: set[tuple[Key, int]] = set()
+        # Brokers whose logs the last plan knew that chose this leader of this partition.
+        self._survivors: dict[tuple[Key, int], frozenset[int]] = {}
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
@@ -151,6 +153,11 @@ class Judges:
         is_known = broker.unfenced_at >= broker.started_at and asked_at - broker.unfenced_at > self._unanswered_seconds()
         return not is_known and asked_at - broker.started_at < GUARD_SECONDS + self._unanswered_seconds()
 
+    def _is_out_of_reach(self, broker: Broker, key: Key, leader: int) -> bool:
+        """Return whether control nodes do not reach a broker, and did not when the election was planned: `aggressive` gives up what it holds."""
+        known = self._survivors.get((key, leader))
+        return self._gives_up and broker.unreachable and known is not None and broker.node_id not in known
+
     def _look_after(self, key: Key, before: Partition, after: Partition) -> None:
         if after.leader == NO_LEADER or after.epoch == before.epoch or self._events.acts_for_others or self.elects_preferred:
             return
@@ -185,6 +192,7 @@ class Judges:
             if one not in (*liars, designated)
             and brokers[one].running
             and not self._is_unread(brokers[one])
+            and not self._is_out_of_reach(brokers[one], key, after.leader)
             and key in brokers[one].logs
             and self._cluster.world.now - self._looked_lost_at.get(one, -math.inf) > self._unseen_seconds()
             and (self._cluster.controller.alive(one) or brokers[one].answers_fenced or not self._gives_up)
@@ -259,11 +267,16 @@ class Judges:
     def judge_plan(self, plan: dict[str, Any]) -> None:
         """A plan bounds what is lost, and holds no partition because of a broker that is fenced, if nothing else was slow. `plan`: just made."""
         self.note_evidence(plan["partitions"])
+        for row in plan["partitions"]:
+            known = frozenset(one["broker_id"] for one in row["guards"]["survivors"])
+            self._survivors[(row["topic"], row["partition"]), row["designatedLeader"]] = known
         for row in (*plan["partitions"], *plan["held"]):
             leader = row["designatedLeader"] if "designatedLeader" in row else row["candidate"]
             key = row["topic"], row["partition"]
             if leader is None or key not in self._cluster.without_leader():
                 # A leader since the evidence was collected may have committed more.
+                continue
+            if not self.runs.liars().isdisjoint(self._cluster.controller.partitions[key].replicas):
                 continue
             if (violation := self._loss.violation(key, leader, row["loss"])) is not None:
                 self.add_violation(f"{name(key)} {violation}")

@@ -16,7 +16,13 @@ OLD, NEW = batch(0, 0, "old", 1), batch(0, 2, "new", 1)
 
 @pytest.mark.parametrize(
     ("lost_before", "committed", "had_to_choose"),
-    [({"old"}, (OLD, NEW), True), ({"old"}, (OLD,), False), ({"new"}, (OLD, NEW), True), (set(), (OLD, NEW), False)],
+    [
+        ({"old"}, (OLD, NEW), True),
+        ({"old"}, (OLD,), False),
+        ({"new"}, (OLD, NEW), True),
+        ({"new"}, (OLD,), True),
+        (set(), (OLD, NEW), False),
+    ],
 )
 def test_an_election_may_have_to_choose_between_committed_records(
     lost_before: set[str], committed: tuple[Batch, ...], had_to_choose: bool

@@ -69,3 +69,23 @@ def test_a_leader_that_was_named_excuses_no_later_run(incident: Incident) -> Non
     with incident.judges.runs.working():
         incident.elect()
     assert lost(incident)
+
+
+@pytest.mark.parametrize(("survivors", "is_reached", "is_judged"), [((1,), False, False), ((1, 2), False, True), ((1,), True, True)])
+def test_what_a_broker_holds_that_was_never_reached_is_given_up(
+    incident: Incident, survivors: tuple[int, ...], is_reached: bool, is_judged: bool
+) -> None:
+    """The plan knew the logs of these survivors."""
+    if not is_reached:
+        incident.cluster.hide(2, 30)
+    row = {
+        "topic": "orders",
+        "partition": 0,
+        "designatedLeader": 1,
+        "evidence": "weak",
+        "loss": {"lower_bound": None, "upper_bound": None, "upper_bound_from": "unknown"},
+    }
+    row["guards"] = {"survivors": [{"broker_id": one} for one in survivors]}
+    incident.judges.judge_plan({"partitions": [row], "held": [], "brokers": []})
+    incident.elect()
+    assert lost(incident) == is_judged
