@@ -189,16 +189,19 @@ class Comparison:
         )
 
     def _may_prove(self, log: Log) -> int:
-        """Return the same as `proven`, if no log that was not compared with this one forks from it."""
+        """Return the same as `proven`, if a log that was not compared with this one forks from it only where a third log shows it."""
         return max((self._may_hold(log, point) for point in self.points), default=0)
 
     def _may_hold(self, log: Log, point: Point) -> int:
-        """Return the same as `held`, and for a log that was not compared the offset that it would hold if it does not fork."""
+        """Return the same as `held`, and for a log that was not compared the offset that it would hold if it forks only where a third log shows it."""
         held = self._held(log, point)
         if held is not None:
             return held
         (holder,) = (other for other in self.survivors if other.broker_id == point.holder)
-        return 0 if have_a_gap(log, holder) else min(point.offset, log.end)
+        if self.relation(log, holder).relation == CORRUPT or have_a_gap(log, holder):
+            return 0
+        fork = self.pairs.fork_shown_by_others(log.broker_id, holder.broker_id)
+        return min(point.offset, log.end if fork is None else fork)
 
     def leaders(self, winner: Log, relations: Iterable[Relation], failed: Iterable[tuple[int, Relation]]) -> tuple[int, ...]:
         """Return the survivors any of which may lead: their logs are the winner's, and start first, and no comparison of them has `failed`.

@@ -84,6 +84,21 @@ class LogPairs:
             if all((self._agreement(log, member) or 0) >= offset for member, offset in longest.items())
         )
 
+    def fork_shown_by_others(self, one: int, other: int) -> int | None:
+        """Return the offset at which the logs of two brokers fork by what third ones show, which fork from one of them below where they agree with the other.
+
+        None if none shows a fork.
+        """
+        shown = [
+            fork.common_offset or 0
+            for fork in self.forks
+            for this, that in ((one, other), (other, one))
+            if this in (fork.broker_a, fork.broker_b)
+            for third in {fork.broker_a, fork.broker_b} - {this}
+            if (pair := self.pair(that, third)) is not None and (pair.common_offset or 0) > (fork.common_offset or 0)
+        ]
+        return min(shown, default=None)
+
     def _agreement(self, one: Log, other: Log) -> int | None:
         """Return the offset below which two logs hold the same records, None if it is not known."""
         pair = self.pair(one.broker_id, other.broker_id)
