@@ -75,7 +75,8 @@ class Controller:
             return {}
         there = {state.key: self.states.get(state.key) for state in states}
         return {
-            key: StatedReplicas(3, state.replicas, state.topic_id) if state else StatedReplicas(3, None) for key, state in there.items()
+            key: StatedReplicas(3, state.replicas, state.topic_id, state.leader) if state else StatedReplicas(3, None)
+            for key, state in there.items()
         }
 
     def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:

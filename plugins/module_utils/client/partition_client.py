@@ -79,7 +79,7 @@ class PartitionClient(FollowerClient, ABC):
 
         described = {state.key: state for state in self._described(keys, ask)}
         return {
-            key: StatedReplicas(state.described_by, state.replicas, state.topic_id)
+            key: StatedReplicas(state.described_by, state.replicas, state.topic_id, state.leader)
             if (state := described.get(key))
             else StatedReplicas(min(answered), None)
             for key in keys

@@ -183,19 +183,27 @@ class Recovery:
     def keep_within(self, limits: blast_radius.BlastRadiusLimits) -> None:
         """Raise RecoveryError if the elections exceed `limits`, or if a broker that is named as lost shows signs of life.
 
-        Decisions that `elect` changes keep the limits, too. Raises RecoveryError if the journal cannot be used, ClusterError if the cluster does not
-        answer.
+        Decisions that `elect` changes keep the limits, too. What would exceed one, and did not count because it would not be elected, is not elected later
+        either: it has that result. Raises RecoveryError if the journal cannot be used, ClusterError if the cluster does not answer.
         """
         self._limits = limits
-        blast_radius.raise_if_any(self._excess(self._entries, self._left_behind()))
+        not_counted: list[Result] = []
+        blast_radius.raise_if_any(self._excess(self._entries, self._left_behind(), not_counted))
+        left_out = {(result.topic, result.partition) for result in not_counted}
+        self._entries = [entry for entry in self._entries if entry.key not in left_out]
+        self.results.rows += not_counted
 
-    def _excess(self, entries: Sequence[Entry], left: Left) -> list[str]:
-        """Return a sentence for each limit that these elections exceed, together with those that this run has done."""
+    def _excess(self, entries: Sequence[Entry], left: Left, not_counted: list[Result]) -> list[str]:
+        """Return a sentence for each limit that these elections exceed, together with those that this run has done.
+
+        `not_counted`: gets the results of entries that do not count because they would not be elected.
+        """
         done = self.results.elected()
 
         def predicted() -> int:
             forecast = designated_election.predict(self._cluster, entries, left)
-            return done + sum(map(designated_election.may_be_elected, forecast))
+            not_counted.extend(result for result in forecast if not designated_election.may_be_elected(result))
+            return done + len(entries) - len(not_counted)
 
         replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
         return blast_radius.find_violations(
@@ -303,7 +311,7 @@ class Recovery:
         results = list(again.held)
         # The entries of the plan were within the limits, so partitions that it holds are left out first.
         for entries in (again.added, again.changed):
-            reasons = self._excess([*again.entries, *again.changed, *again.added], left) if entries else []
+            reasons = self._excess([*again.entries, *again.changed, *again.added], left, []) if entries else []
             if reasons:
                 results += [beyond_limits(entry, reasons) for entry in entries]
                 entries.clear()

@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_doubts import doubt, leader_doubt
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
@@ -177,8 +177,11 @@ class Live:
         return self.originals.get(key, self.states[key].replicas)
 
     def doubt(self, key: TopicPartition) -> Reason | None:
-        """Return why the replicas of this partition are in doubt, None if a second broker states them as well or needs not."""
-        return None if self.second is None else doubt(self.states[key], self.second.get(key))
+        """Return why the replicas of this partition are in doubt, or that it has no leader, None if a second broker states the same or needs not."""
+        if self.second is None:
+            return None
+        state, second = self.states[key], self.second.get(key)
+        return doubt(state, second) or leader_doubt(state, second, self.unfenced)
 
     @cached_property
     def unfenced(self) -> set[int]:

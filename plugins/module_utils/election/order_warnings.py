@@ -18,7 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import (
     Reordering,
     awaiting_election,
-    doubts,
+    doubted_orders,
     unanswered_by,
     under_reassignment,
 )
@@ -36,9 +36,10 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
     moving = under_reassignment(cluster, with_another_order(left))
     awaiting = awaiting_election(cluster, left, states) - moving
     kept = moving | awaiting
-    doubted = doubts(cluster, [states[key] for key in to_restore(left, states).keys() - kept])
+    foreign_orders = foreign(left, states).keys()
+    doubted = doubted_orders(cluster, left, states, left.keys() - kept - foreign_orders)
     kept |= doubted.keys()
-    changed, others = sorted(to_restore(left, states).keys() - kept), sorted(foreign(left, states).keys() - kept)
+    changed, others = sorted(to_restore(left, states).keys() - kept), sorted(foreign_orders - kept)
     if moving:
         yield (
             f"{len(moving)} partitions that an election left in another replica order have a reassignment under way ({some_names(sorted(moving))}), which "

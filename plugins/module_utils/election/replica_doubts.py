@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whether the replicas that one broker states can be believed: a new order of wrong replicas would be a reassignment (KIP-455). Pure.
 
-The controller does not state replicas, and a broker that lies, or is behind, states others. So a second broker must state the same ones.
+The controller does not state replicas, and a broker that lies, or is behind, states others. So a second broker must state the same ones, and no leader.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, StatedReplicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
@@ -17,7 +19,7 @@ def doubt(state: PartitionState, second: StatedReplicas | None) -> Reason | None
 
     `second`: its statement, None if no second broker answers.
     """
-    first = "the broker that answers" if state.described_by is None else f"broker {state.described_by}"
+    first = _describer(state)
     if second is None:
         sentence = (
             f"no second broker states its replicas: only {first} does, and if these are wrong, a new order would move replicas; "
@@ -32,3 +34,18 @@ def doubt(state: PartitionState, second: StatedReplicas | None) -> Reason | None
         "could move replicas; compare their logs and their connections to the controllers, stop the one that is wrong, then run again"
     )
     return Reason(ReasonCode.BROKERS_DISAGREE, sentence)
+
+
+def leader_doubt(state: PartitionState, second: StatedReplicas | None, unfenced: Collection[int]) -> Reason | None:
+    """Return why it is in doubt that this partition has no live leader, None if no second broker states one. `unfenced`: ids of brokers."""
+    if second is None or second.leader not in unfenced:
+        return None
+    sentence = (
+        f"{_describer(state)} states no live leader, and broker {second.broker} states that broker {second.leader} leads: one of the two is behind or broken; "
+        "compare their logs and their connections to the controllers, stop the one that is wrong, then run again"
+    )
+    return Reason(ReasonCode.BROKERS_DISAGREE, sentence)
+
+
+def _describer(state: PartitionState) -> str:
+    return "the broker that answers" if state.described_by is None else f"broker {state.described_by}"

@@ -133,10 +133,7 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     # What is not to be restored is forgotten, which one broker alone cannot cause either. Of an election without another order nothing is to be restored.
     known = [key for key in left if key not in kept and key not in others and (key in changed or key in cluster.elections_in_doubt)]
     topic_ids = {key: {change.topic_id for change in left[key]} for key in known}
-    found = {
-        **doubts(cluster, [states[key] for key in known if key in changed and key in states and states[key].topic_id in topic_ids[key]]),
-        **gone_partitions.doubts(cluster, topic_ids, states),
-    }
+    found = {**doubted_orders(cluster, left, states, known), **gone_partitions.doubts(cluster, topic_ids, states)}
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
     unanswered = {
@@ -205,6 +202,12 @@ def doubts(cluster: Reordering, states: Collection[PartitionState]) -> dict[Topi
     return {state.key: reason for state in states if (reason := doubt(state, second.get(state.key))) is not None}
 
 
+def doubted_orders(cluster: Reordering, left: Left, states: States, keys: Collection[TopicPartition]) -> dict[TopicPartition, Reason]:
+    """Return `doubts` of those of these partitions that an election has left in another order. `left`: orders that the journal has open."""
+    changed = with_another_order({key: left[key] for key in keys if key in states})
+    return doubts(cluster, [states[key] for key, rows in changed.items() if states[key].topic_id in {row.topic_id for row in rows}])
+
+
 def left_behind(cluster: Reordering, journal: Journal) -> Left:
     """Return the changed orders that the journal has open.
 
@@ -247,17 +250,18 @@ def put_back(
     was not answered may have been made. `states` may lag behind the controller: an order is also restored if they still show the original, or
     show a change that was refused. Of several runs, the last one restores what it found, and the one before it the first order.
     `doubtful`: partitions whose replicas no second broker states. Their orders were not changed by this run, and stay. An election without another order
-    is over with its answer, whatever the order is now.
+    is over with its answer, whatever the order is now. A partition that has other replicas by these `states` is kept: they are the word of one broker, and
+    `plan_repair` asks a second one before it forgets an order.
     """
     awaiting = awaiting_election(cluster, [order.key for order in changed], states)
     another = {order.key: order for order in changed if order.is_another}
     others = foreign({key: left[key] for key in another}, states)
-    kept = {*awaiting, *others, *another.keys() & {*doubtful}, *under_reassignment(cluster, another)}
+    moved = {key for key, order in another.items() if key in states and not order.is_of(states[key])}
+    kept = {*awaiting, *others, *moved, *another.keys() & {*doubtful}, *under_reassignment(cluster, another)}
     orders = {
         order.key: order.original
         for order in another.values()
         if order.key not in kept
-        and (order.key not in states or order.is_of(states[order.key]))
         and (may_be_done(refused.get(order.key)) or (order.key in states and states[order.key].replicas == order.changed))
     }
     return [*kept, *change(cluster, orders)]

@@ -69,11 +69,15 @@ class PartitionState:
 
 
 class StatedReplicas(NamedTuple):
-    """The replicas of a partition, in their order, as the broker `broker` states them. None: it states that there is no such partition."""
+    """The replicas of a partition, in their order, as the broker `broker` states them. None: it states that there is no such partition.
+
+    `leader`: the id of the leader that it states, -1 for none.
+    """
 
     broker: int | None
     replicas: tuple[int, ...] | None
     topic_id: str | None = None
+    leader: int = -1
 
 
 class PartitionSource(Protocol):

@@ -110,6 +110,21 @@ def test_an_election_that_a_silent_survivor_delays_counts_against_the_limit(tmp_
             recovery.keep_within(BlastRadiusLimits(max_partitions=0))
 
 
+@pytest.mark.parametrize("most", [0, 1])
+def test_an_election_that_did_not_count_against_a_limit_is_not_carried_out_later(tmp_path: Path, most: int) -> None:
+    """A broker that lies states a leader while the elections are counted, and none afterwards."""
+    entry = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    cluster = Described()
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+    recovery._entries = [found_again(entry)]
+    cluster.misstated["t", 0] = replace(cluster.states["t", 0], leader=3)
+    recovery.keep_within(BlastRadiusLimits(max_partitions=most))
+    cluster.misstated.clear()
+    recovery.elect()
+    assert cluster.states["t", 0].leader == (2 if most else -1)
+    assert [row.outcome for row in recovery.results.rows] == ["elected" if most else "already_online"]
+
+
 def test_an_order_that_a_killed_election_left_counts_as_repaired_after_the_next_election(tmp_path: Path) -> None:
     cluster = Described()
     cluster.states["t", 0] = replace(cluster.states["t", 0], replicas=(2, 3, 1))

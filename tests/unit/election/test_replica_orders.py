@@ -215,8 +215,9 @@ def test_an_order_is_put_back_only_if_that_moves_no_replica(present: dict[str, A
     order = ChangedOrder(*KEY, "id", ORIGINAL, BEST_FIRST)
     controller.states[KEY] = replace(controller.states[KEY], **present)
     before = controller.states[KEY].replicas
-    replica_orders.put_back(controller, {KEY: (order,)}, [order], {}, dict(controller.states))
+    kept = replica_orders.put_back(controller, {KEY: (order,)}, [order], {}, dict(controller.states))
     assert controller.states[KEY].replicas == (ORIGINAL if is_restored else before)
+    assert kept == ([] if is_restored else [KEY]), "one broker has said so: a second one must, before the journal forgets the order"
 
 
 def test_an_order_that_was_not_answered_is_put_back_although_brokers_do_not_show_it_yet(path: Path) -> None:
