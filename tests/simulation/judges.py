@@ -144,9 +144,12 @@ class Judges:
     def _is_unread(self, broker: Broker) -> bool:
         """Return whether the run that has sent the request of now need not know that the log of a broker can be read.
 
-        It came back a short time ago, or it hangs since before it has opened its port: then it looks as if it did not run.
+        It came back a short time ago, or it hangs since before it has opened its port: then it looks as if it did not run. Or it is fenced and throttles its
+        clients: a run waits for the answers of fenced brokers for a short time only, and `aggressive` gives up what such a broker holds.
         """
         if broker.hangs and not broker.has_open_port:
+            return True
+        if self._gives_up and self._cluster.client_quotas.rate is not None and not self._cluster.controller.alive(broker.node_id):
             return True
         world = self._cluster.world
         asked_at = world.requested_at if world.late else world.now

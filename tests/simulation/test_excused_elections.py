@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from simulation.cluster import SESSION_SECONDS
 from simulation.runs import AFTER_RUN_SECONDS, LATE_SECONDS
 from simulation.test_simulated_judges import KEY, Incident
 
@@ -102,3 +103,13 @@ def test_what_the_leader_has_lost_since_it_was_read_is_not_lost_by_the_election(
     incident.cluster.world.wait(seconds)
     incident.elect()
     assert lost(incident) == is_judged
+
+
+@pytest.mark.parametrize(("quota", "is_judged"), [(50, False), (None, True)])
+def test_what_a_fenced_broker_holds_that_throttles_its_clients_is_given_up(incident: Incident, quota: int | None, is_judged: bool) -> None:
+    incident.cluster.client_quotas.rate = quota
+    incident.cluster.cut_off(2, SESSION_SECONDS + 1)
+    incident.cluster.world.wait(SESSION_SECONDS + 0.5)
+    incident.elect()
+    incident.cluster.world.wait(SESSION_SECONDS)
+    assert bool(incident.truncate()) == is_judged
