@@ -15,6 +15,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
     FetchedBatch,
     LogEnd,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -34,7 +35,7 @@ class Killed(BaseException):
 class Controller:
     """Three partitions of replicas 1 (dead), 2 and 3; elects the first live replica of the order. Ends the caller at request `end_at`.
 
-    `misstated`: states as the broker shows them that answers all reads but those of the second broker.
+    `operations`: those on the cluster that it allows. `misstated`: states as the broker shows them that answers all reads but those of the second broker.
     """
 
     backend, cluster_id, lists_fenced = "compat", "abc", True
@@ -55,6 +56,7 @@ class Controller:
         self.elections_in_doubt: set[TopicPartition] = set()
         self.moves: set[TopicPartition] = set()  # partitions under reassignment
         self.misstated: dict[TopicPartition, PartitionState] = {}
+        self.operations: frozenset[str] | None = frozenset({"ALTER", "DESCRIBE"})
         self.unlisted: set[int] = set()  # brokers that hang, and are not listed any more
         self.alone = False  # whether no second broker answers
 
@@ -89,6 +91,10 @@ class Controller:
     def feature_level(self, feature: str) -> int | None:
         self._request()
         return self.levels.get(feature)
+
+    def permissions(self, topics: Collection[str] | None) -> Permissions:
+        self._request()
+        return Permissions(self.operations)
 
     def listed(self) -> set[int]:
         return {*ALIVE, *self.hanging}

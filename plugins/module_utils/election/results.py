@@ -31,9 +31,18 @@ def not_reordered(entry: Entry, live: Live, refused: Refusal) -> Result:
     return _refused(entry, code, what, refused)
 
 
+def not_allowed(entry: Entry) -> Result:
+    """Return the FAILED result of an election that this client may not request: what `judge` would return of it."""
+    return _no_leader(entry, Refusal(kafka_errors.CLUSTER_AUTHORIZATION_FAILED, "grant ALTER on the cluster"))
+
+
 def _refused(entry: Entry, code: ReasonCode, what: str, refused: Refusal) -> Result:
     """Return a FAILED result with Kafka's refusal."""
     return replace(Result.of(entry, Outcome.FAILED, code, f"{what}: {refused}"), error=refused.error or None)
+
+
+def _no_leader(entry: Entry, refused: Refusal | None) -> Result:
+    return _refused(entry, _failure(refused), "the controller elected no replica", refused or NOT_VISIBLE)
 
 
 def judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refusal | None) -> Result:
@@ -42,7 +51,7 @@ def judge(entry: Entry, live: Live, state: PartitionState | None, refused: Refus
     `live`: right before the election. `state`: after it, None if the partition is gone. `refused`: Kafka's refusal, None if it elected.
     """
     if state is None or state.leader < 0:
-        return _refused(entry, _failure(refused), "the controller elected no replica", refused or NOT_VISIBLE)
+        return _no_leader(entry, refused)
     if state.leader == entry.designated_leader:
         return Result.of(entry, Outcome.ELECTED, leader=state.leader)
     others = other_electors(entry.unclean_leader_election_enable)

@@ -110,6 +110,22 @@ def test_an_election_that_a_silent_survivor_delays_counts_against_the_limit(tmp_
             recovery.keep_within(BlastRadiusLimits(max_partitions=0))
 
 
+@pytest.mark.parametrize(("operations", "outcome"), [(["ALTER"], "elected"), (["DESCRIBE"], "failed"), (None, "elected")])
+def test_a_dry_run_says_that_nothing_is_elected_without_permission(tmp_path: Path, operations: list[str] | None, outcome: str) -> None:
+    """None: brokers do not state what is allowed."""
+    entry = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    cluster = Described()
+    cluster.operations = None if operations is None else frozenset(operations)
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
+    recovery._entries = [found_again(entry)]
+    recovery.predict()
+    (row,) = recovery.results.rows
+    assert row.outcome == outcome
+    if outcome == "failed":
+        assert row.reason_code == "cluster_authorization_failed"
+        assert row.reason == "the controller elected no replica: CLUSTER_AUTHORIZATION_FAILED: grant ALTER on the cluster"
+
+
 @pytest.mark.parametrize("most", [0, 1])
 def test_an_election_that_did_not_count_against_a_limit_is_not_carried_out_later(tmp_path: Path, most: int) -> None:
     """A broker that lies states a leader while the elections are counted, and none afterwards."""
