@@ -377,7 +377,7 @@ class SimulatedCluster:
         self._note_heard(one)
         one.running, one.hangs, one.was_shut_down, one.is_registering, one.down_since = False, False, False, False, self.world.now
         self.world.tell(f"broker {broker} is killed")
-        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
+        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker))
 
     def shut_down(self, broker: int) -> None:
         """Shut a broker down: it hands over what it leads, and is fenced at once."""
@@ -390,18 +390,19 @@ class SimulatedCluster:
         if hands_over:
             self.controller.fence(broker)
         else:
-            self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, one.incarnation))
+            self.world.after(SESSION_SECONDS, lambda: self._end_session(broker))
         one.was_shut_down = hands_over and not one.disks.has_failed  # with a failed disk no shutdown counts as clean
         one.running, one.hangs, one.is_registering, one.down_since = False, False, False, self.world.now
         self.spread()
 
-    def _end_session(self, broker: int, incarnation: int) -> None:
+    def _end_session(self, broker: int) -> None:
         one = self.brokers[broker]
         if not self.has_controller:
-            self.world.after(SESSION_SECONDS, lambda: self._end_session(broker, incarnation))
+            self.world.after(SESSION_SECONDS, lambda: self._end_session(broker))
         elif self.world.now - one.heard_until < SESSION_SECONDS - SAME_MOMENT:
             pass  # it was heard again meanwhile, and another silence of it has an end of its own
-        elif self.controller.alive(broker) and one.incarnation == incarnation and not self.is_heard(one):
+        elif self.controller.alive(broker) and not self.is_heard(one):
+            # Also one that has started again: it is not registered before this.
             self.world.tell(f"broker {broker} is fenced")
             self.controller.fence(broker)
             self.spread()
@@ -449,10 +450,9 @@ class SimulatedCluster:
         one.unreachable_until = self._faults.last(("hidden", broker), seconds, lambda: setattr(one, "unreachable", False))
 
     def _fall_silent(self, broker: Broker, how: str) -> None:
-        incarnation = broker.incarnation
         self._note_heard(broker)
         self.world.tell(f"broker {broker.node_id} {how}")
-        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker.node_id, incarnation))
+        self.world.after(SESSION_SECONDS, lambda: self._end_session(broker.node_id))
 
     def _be_heard_again(self, broker: Broker) -> None:
         self._learn(broker)
