@@ -374,3 +374,24 @@ def test_a_preferred_election_is_for_partitions_with_another_leader_or_none() ->
     assert list(LeaderElection(cluster, PREFERRED, None).results) == OFFLINE
     cluster.states[ONLINE] = replace(cluster.states[ONLINE], leader=1)
     assert list(LeaderElection(cluster, PREFERRED, None).results) == [*OFFLINE, ONLINE]
+
+
+class MovedMeanwhile(Elections):
+    """The first request lasts so long that meanwhile another tool moves the other partition, or it gets and loses a leader."""
+
+    def __init__(self, **changes: Any) -> None:
+        super().__init__()
+        self.changes = changes
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        if not self.asked:
+            self.states[OFFLINE[1]] = replace(self.states[OFFLINE[1]], **self.changes)
+        return super().elect(election_type, keys)
+
+
+@pytest.mark.parametrize("changes", [{"topic_id": "other"}, {"replicas": (3, 2, 4)}, {"replicas": (3, 2, 1)}, {"leader_epoch": 3}])
+def test_a_batch_that_waited_for_the_one_before_it_is_checked_again(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]) -> None:
+    monkeypatch.setattr(preferred_and_unclean_elections, "BATCH", 1)
+    cluster = MovedMeanwhile(**changes)
+    unclean(cluster, attempts=0)
+    assert cluster.asked == [[OFFLINE[0]]]
