@@ -109,6 +109,8 @@ def elect_by_order(
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
         doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
+        # A run that has taken the journal may be about to elect by the same order. `restore_own` restores those of this run when that one has ended.
+        journal.confirm()
         unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.

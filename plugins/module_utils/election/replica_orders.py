@@ -180,8 +180,10 @@ def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[To
     """Restore orders as `plan_repair` returned them. Returns the refusals by partition.
 
     Orders that cannot or must not be restored now stay in the journal. Raises ClusterError if the cluster does not answer, FileError if the
-    journal cannot be written.
+    journal cannot be written, TakenError if another run has taken it: that one may be about to elect by these orders.
     """
+    if what.orders:
+        journal.confirm()
     refused = change(cluster, what.orders)
     unsettled = {*refused, *what.kept, *what.other, *cluster.in_doubt}
     left = {key: changes for key, changes in what.left.items() if key in unsettled}

@@ -96,3 +96,11 @@ def test_the_stalled_run_leaves_the_order_that_its_successor_elects_by(tmp_path:
     assert result.outcome == "failed"
     controller.elect_unclean([("t", 0)])  # the successor
     assert controller.states["t", 0].leader == 2
+
+
+def test_the_stalled_run_puts_no_order_back_before_it_has_the_journal_again(path: Path) -> None:
+    controller = Controller()
+    _wakes(controller)
+    with Taken(path, "abc") as journal, pytest.raises(TakenError):
+        replica_orders.repair_after_elections(controller, journal, [KEY])
+    assert controller.states[KEY].replicas == CHANGED
