@@ -41,7 +41,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
-# After which the guards are read once more before an election.
+# After which the guards are read once more before an election, and states before a change of orders.
 OLD_SECONDS = 2.0
 
 
@@ -76,7 +76,7 @@ def elect_by_order(
     """
     reordered = {entry.key: entry.best_first for entry in batch if gets_order(entry, live)}
     # Also those that get no other order: the journal has every election that may be carried out late.
-    changed = [
+    announced = changed = [
         ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
         for entry in batch
     ]
@@ -87,11 +87,16 @@ def elect_by_order(
     overtaken: dict[TopicPartition, Result] = {}
     ready: list[Entry] = []
     try:
+        if reordered and _is_old(live):  # the second broker is slow, or the journal is in a store that is
+            overtaken = _overtaken(cluster, [entry for entry in batch if entry.key in reordered], live)
+            changed = [order for order in announced if order.key not in overtaken]
+            reordered = {key: order for key, order in reordered.items() if key not in overtaken}
         if reordered:
             refused = replica_orders.change(cluster, reordered)
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
-        as_before = {entry.key for entry in batch if entry.key not in reordered or _goes_without(entry, live, refused.get(entry.key))}
-        overtaken = _overtaken(cluster, [entry for entry in batch if entry.key in as_before], live)
+        rest = [entry for entry in batch if entry.key not in overtaken]
+        as_before = {entry.key for entry in rest if entry.key not in reordered or _goes_without(entry, live, refused.get(entry.key))}
+        overtaken |= _overtaken(cluster, [entry for entry in rest if entry.key in as_before], live)
         overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known())
         checked_at = time.monotonic()
         failed = {key: why for key, why in refused.items() if key not in as_before}
@@ -115,7 +120,7 @@ def elect_by_order(
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
-            _close(cluster, journal, identifier, changed, {*unsettled, *cluster.in_doubt})
+            _close(cluster, journal, identifier, announced, {*unsettled, *cluster.in_doubt})
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     results = [not_reordered(entry, live, failed[entry.key]) for entry in batch if entry.key in failed]
     results += [
@@ -133,10 +138,15 @@ def _goes_without(entry: Entry, live: Live, refused: Refusal | None) -> bool:
     return not replica_orders.may_be_done(refused) and not needs_reorder(entry, live)
 
 
+def _is_old(live: Live) -> bool:
+    return time.monotonic() - live.states_at > OLD_SECONDS
+
+
 def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
     """Return the results of those entries whose order is another one than the guards saw: another tool has set it while they were read.
 
-    The controller would elect by that order. Brokers have shown the orders that this run has set, so only the others are looked at again.
+    The controller would elect by that order, and one of this run would replace it. Once brokers have shown the orders that this run has set, only the
+    others are looked at again.
     """
     states = cluster.partitions({entry.key for entry in entries}) if entries else {}
     changed = [entry for entry in entries if entry.key not in states or _place(states[entry.key]) != _place(live.states[entry.key])]

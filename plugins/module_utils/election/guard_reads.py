@@ -65,6 +65,7 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     # Reading logs takes time, and a leader or a broker may have come meanwhile, so these are read last.
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
+    states_at = time.monotonic()
     states = cluster.partitions(keys)
     ours = {key: {order.changed for order in orders if order.is_another} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
@@ -75,4 +76,4 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     offline = [states[entry.key] for entry in entries if entry.key in states and states[entry.key].leader not in unfenced]
     second = cluster.second_replicas(offline) if reorders else None
     live = Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second, fenced_ends)
-    return replace(live, read_at=read_at)
+    return replace(live, read_at=read_at, states_at=states_at)

@@ -109,6 +109,8 @@ def test_no_order_is_set_on_guards_that_are_old(tmp_path: Path, monkeypatch: pyt
     controller = SlowSecondBroker(1, replicas)
     elect(controller, tmp_path / "j")
     assert controller.states[KEY].replicas == replicas
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert not journal.left_behind(), "this run has set no order"
 
 
 @pytest.mark.parametrize("replicas", [OTHER_TOOLS, (4, 3, 2)], ids=["another order", "a move"])
