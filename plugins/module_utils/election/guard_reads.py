@@ -42,16 +42,17 @@ class ElectionCluster(LogSource, Reordering, Protocol):
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
 
 
-def look(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
+def look(cluster: ElectionCluster, entries: Sequence[Entry], known: Left, ask_second: bool = True) -> Live:
     """Return the present state of everything that the guards of `entries` check. `known`: orders that this workdir's runs have changed.
 
+    `ask_second`: whether a second broker is asked for the replicas, too. Only an order that is set after this needs that.
     Raises ClusterError if the cluster does not answer within LOOK_SECONDS.
     """
     with deadline.until(time.monotonic() + LOOK_SECONDS):
-        return _live(cluster, entries, known)
+        return _live(cluster, entries, known, ask_second)
 
 
-def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
+def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left, ask_second: bool) -> Live:
     read_at = time.monotonic()
     keys, unfenced = {entry.key for entry in entries}, cluster.unfenced()
     # Also replicas that are alive but not survivors of the plan: they may answer now, and then an operator must decide. If the partition has other
@@ -74,6 +75,6 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     # Only the compat backend elects by the order of replicas, and changes it.
     reorders = cluster.backend != backend_selection.NATIVE
     offline = [states[entry.key] for entry in entries if entry.key in states and states[entry.key].leader not in unfenced]
-    second = cluster.second_replicas(offline) if reorders else None
+    second = cluster.second_replicas(offline) if reorders and ask_second else None
     live = Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second, fenced_ends)
     return replace(live, read_at=read_at, states_at=states_at)

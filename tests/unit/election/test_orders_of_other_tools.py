@@ -9,10 +9,11 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_controller import Controller
-from test_replica_orders import BEST_FIRST, KEY, ORIGINAL, entry, kill
+from test_replica_orders import BEST_FIRST, ORIGINAL, entry, kill
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
     backend_elections,
@@ -27,6 +28,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
 )
 
+KEY = ("t", 0)
 OTHER_TOOLS = (3, 1, 2)
 OF_BEFORE = [
     pytest.param(ChangedOrder(*KEY, "id", ORIGINAL, BEST_FIRST), id="the same partition"),
@@ -100,6 +102,46 @@ def test_guards_are_as_old_as_the_state_that_they_read_last(tmp_path: Path, monk
     controller = SlowSecondBroker(2, OTHER_TOOLS)
     elect(controller, tmp_path / "j")
     assert controller.states[KEY].leader != 3
+
+
+class SlowAtTheEnd(Controller):
+    """What is read after the states takes long, while another tool sets an order that has broker 3 first, at this look."""
+
+    def __init__(self, look: int) -> None:
+        super().__init__()
+        self.looks, self.look = 0, look
+
+    def reassigning(self) -> set[TopicPartition]:
+        self.looks += 1
+        if self.looks >= 2:
+            time.sleep(0.3)
+        if self.looks == self.look:
+            self.states[KEY] = replace(self.states[KEY], replicas=OTHER_TOOLS)
+        return super().reassigning()
+
+
+class SlowStore(Journal):
+    """The first entry about an election takes long."""
+
+    slow = True
+
+    def expect(self, *arguments: Any) -> None:
+        if self.slow:
+            self.slow = False
+            time.sleep(0.3)
+        super().expect(*arguments)
+
+
+@pytest.mark.parametrize("look", [2, 3])
+def test_nothing_is_elected_by_guards_that_were_old_when_their_reading_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    monkeypatch.setattr(backend_elections, "OLD_SECONDS", 0.2)
+    controller = SlowAtTheEnd(look)
+    with SlowStore(tmp_path / "j", "abc") as journal:
+        (result,) = designated_election.run(controller, journal, [entry()], 60.0, 0, backend_elections.elect_by_order)
+    assert controller.states[KEY].leader == -1
+    assert result.outcome in ("stale", "failed")
 
 
 @pytest.mark.parametrize("replicas", [OTHER_TOOLS, (4, 3, 2)], ids=["another order", "a move"])
