@@ -68,8 +68,10 @@ options:
       - Number of retries, within O(duration), of an election that failed with a transient error. V(0) does not retry.
       - Transient is an election without an answer, or with an error that Kafka's own clients retry, except C(ELECTION_NOT_NEEDED),
         C(UNKNOWN_TOPIC_OR_PARTITION), C(PREFERRED_LEADER_NOT_AVAILABLE) and C(ELIGIBLE_LEADERS_NOT_AVAILABLE), which describe the partition.
-      - Before each retry of an unclean election its partitions are read again, and with O(hold_unsaved) their logs are compared again. Those that
-        have a leader, or whose leader epoch or replicas have changed, are not requested again. O(max_partitions), O(max_offline_brokers) and
+      - Before each retry of an unclean election its partitions are read again, and with O(hold_unsaved) their logs are compared again.
+      - If the first request of an unclean election had to wait for more than two seconds, its partitions are read again before it, too, and with
+        O(hold_unsaved) the logs of those that have changed are compared again.
+      - Those that have a leader, or whose leader epoch or replicas have changed, are not requested. O(max_partitions), O(max_offline_brokers) and
         O(lost_brokers) are not checked again.
     type: int
     default: 3

@@ -41,8 +41,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
-# After which the guards are read once more before an election.
+# After which the guards are read once more before an election, and states before a change of orders.
 OLD_SECONDS = 2.0
+# How often that is repeated if brokers, or the store of the journal, take so long that it is old again.
+MOST_LOOKS = 3
 
 
 # The last argument gets the partitions that an election was sent for, and that it may have a leader from, whether it was answered or not.
@@ -76,7 +78,7 @@ def elect_by_order(
     """
     reordered = {entry.key: entry.best_first for entry in batch if gets_order(entry, live)}
     # Also those that get no other order: the journal has every election that may be carried out late.
-    changed = [
+    announced = changed = [
         ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
         for entry in batch
     ]
@@ -87,33 +89,41 @@ def elect_by_order(
     overtaken: dict[TopicPartition, Result] = {}
     ready: list[Entry] = []
     try:
+        if reordered and _is_old(live):  # the second broker is slow, or the journal is in a store that is
+            overtaken = _overtaken(cluster, [entry for entry in batch if entry.key in reordered], live)
+            changed = [order for order in announced if order.key not in overtaken]
+            reordered = {key: order for key, order in reordered.items() if key not in overtaken}
         if reordered:
             refused = replica_orders.change(cluster, reordered)
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
-        as_before = {entry.key for entry in batch if entry.key not in reordered or _goes_without(entry, live, refused.get(entry.key))}
-        overtaken = _overtaken(cluster, [entry for entry in batch if entry.key in as_before], live)
-        overtaken |= _no_longer_allowed(cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known())
-        checked_at = time.monotonic()
+        rest = [entry for entry in batch if entry.key not in overtaken]
+        as_before = {entry.key for entry in rest if entry.key not in reordered or _goes_without(entry, live, refused.get(entry.key))}
+        overtaken |= _overtaken(cluster, [entry for entry in rest if entry.key in as_before], live)
+        refused_now, last_look = _no_longer_allowed(
+            cluster, [entry for entry in batch if entry.key not in overtaken], live, journal.known()
+        )
+        overtaken |= refused_now
         failed = {key: why for key, why in refused.items() if key not in as_before}
         ready = [entry for entry in batch if entry.key not in failed and entry.key not in missing and entry.key not in overtaken]
         elected = [entry.key for entry in ready]
         journal.expect(identifier, elected, replica_orders.unanswered_by(cluster, [order.key for order in changed]))
         journal.confirm()
-        if time.monotonic() - checked_at > OLD_SECONDS:  # the journal is in a store that is slow
-            overtaken |= _no_longer_allowed(cluster, ready, live, journal.known())
-            ready = [entry for entry in ready if entry.key not in overtaken]
-            elected = [entry.key for entry in ready]
+        overtaken |= _refused_since(cluster, journal, ready, last_look)
+        ready = [entry for entry in ready if entry.key not in overtaken]
+        elected = [entry.key for entry in ready]
         errors = _send(cluster, elected, lambda: cluster.elect_unclean(elected), sent) if ready else {}
     finally:
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
         states = cluster.partitions({entry.key for entry in batch})
         doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
+        # A run that has taken the journal may be about to elect by the same order. `restore_own` restores those of this run when that one has ended.
+        journal.confirm()
         unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
-            _close(cluster, journal, identifier, changed, {*unsettled, *cluster.in_doubt})
+            _close(cluster, journal, identifier, announced, {*unsettled, *cluster.in_doubt})
     states |= _wait_for_leaders(cluster, {entry.key: states[entry.key] for entry in ready if entry.key in states}, errors, deadline)
     results = [not_reordered(entry, live, failed[entry.key]) for entry in batch if entry.key in failed]
     results += [
@@ -131,10 +141,15 @@ def _goes_without(entry: Entry, live: Live, refused: Refusal | None) -> bool:
     return not replica_orders.may_be_done(refused) and not needs_reorder(entry, live)
 
 
+def _is_old(live: Live) -> bool:
+    return time.monotonic() - live.states_at > OLD_SECONDS
+
+
 def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
     """Return the results of those entries whose order is another one than the guards saw: another tool has set it while they were read.
 
-    The controller would elect by that order. Brokers have shown the orders that this run has set, so only the others are looked at again.
+    The controller would elect by that order, and one of this run would replace it. Once brokers have shown the orders that this run has set, only the
+    others are looked at again.
     """
     states = cluster.partitions({entry.key for entry in entries}) if entries else {}
     changed = [entry for entry in entries if entry.key not in states or _place(states[entry.key]) != _place(live.states[entry.key])]
@@ -149,24 +164,50 @@ def _place(state: PartitionState) -> tuple[tuple[int, ...], int]:
     return state.replicas, state.leader_epoch
 
 
-def _no_longer_allowed(cluster: ElectionCluster, entries: Sequence[Entry], live: Live, known: Left) -> dict[TopicPartition, Result]:
-    """Return the results of those entries that may not be elected any more.
+def _no_longer_allowed(
+    cluster: ElectionCluster, entries: Sequence[Entry], live: Live, known: Left
+) -> tuple[dict[TopicPartition, Result], Live]:
+    """Return the results of those entries that may not be elected any more, and the state that the guards saw last.
 
     The guards are read once more if a broker has died or come back since, or if they were read OLD_SECONDS ago. A broker that hangs has delayed the
     orders then: meanwhile one may have restarted. An entry that needs another order by now is stale, which is tried again. `known`: as for `look`.
     """
     if not entries or (time.monotonic() - live.read_at < OLD_SECONDS and cluster.unfenced() == live.unfenced):
-        return {}
+        return {}, live
+    return _checked_again(cluster, entries, known)
+
+
+def _refused_since(cluster: ElectionCluster, journal: Journal, entries: Sequence[Entry], last_look: Live) -> dict[TopicPartition, Result]:
+    """Return the results of those entries that may not be elected any more: the guards are read until what they saw is not old.
+
+    What follows a look delays the election: the journal may be in a store that is slow. `last_look`: what the guards saw last. Raises RecoveryError if
+    it is still old after MOST_LOOKS.
+    """
+    refused: dict[TopicPartition, Result] = {}
+    looks = 0
+    while _is_old(last_look) and (left := [entry for entry in entries if entry.key not in refused]):
+        if looks == MOST_LOOKS:
+            raise RecoveryError("brokers or the store of the journal are so slow that checks are old before the election; run again")
+        again, last_look = _checked_again(cluster, left, journal.known())
+        journal.confirm()
+        refused |= again
+        looks += 1
+    return refused
+
+
+def _checked_again(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> tuple[dict[TopicPartition, Result], Live]:
+    """Read the guards once more. Return what `_no_longer_allowed` does."""
     # Second brokers have stated the replicas before this run has set its orders.
-    now = replace(look(cluster, entries, known), second=None)
+    now = look(cluster, entries, known, ask_second=False)
     refused = {entry.key: result for entry in entries if (result := refusal(entry, now)) is not None}
-    return refused | {
+    needing = {
         entry.key: Result.of(
             entry, Outcome.STALE, ReasonCode.OTHER_ORDER, "a broker came back that the controller would elect by this order; run again"
         )
         for entry in entries
         if entry.key not in refused and needs_reorder(entry, now)
     }
+    return refused | needing, now
 
 
 def _close(
@@ -191,7 +232,8 @@ def elect_by_designation(
     Parameters and errors are those of `elect_by_order`; nothing is written to the `journal`.
     """
     journal.confirm()
-    overtaken = _no_longer_allowed(cluster, batch, live, journal.known())
+    overtaken, last_look = _no_longer_allowed(cluster, batch, live, journal.known())
+    overtaken |= _refused_since(cluster, journal, [entry for entry in batch if entry.key not in overtaken], last_look)
     ready = [entry for entry in batch if entry.key not in overtaken]
     leaders = {entry.key: entry.designated_leader for entry in ready}
     answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders), sent) if ready else {}

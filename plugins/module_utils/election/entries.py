@@ -155,7 +155,7 @@ class Live:
     `reorders`: whether an election needs the designated replica first in the order. The native backend names the leader instead.
     `fenced_ends`: log end offsets of fenced brokers that answer and of which records were saved, by partition and broker.
     `second`: the replicas as a second broker states them (`replica_doubts.doubt`), None if the election does not depend on their order.
-    `read_at`: when reading it began (seconds of the monotonic clock).
+    `read_at`, `states_at`: when reading it, and its `states`, began (seconds of the monotonic clock).
     """
 
     states: Mapping[TopicPartition, PartitionState]
@@ -171,6 +171,7 @@ class Live:
     fenced_ends: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     restored: Collection[TopicPartition] = ()
     read_at: float = 0.0
+    states_at: float = 0.0
 
     def original(self, key: TopicPartition) -> tuple[int, ...]:
         """Return the replica order that the partition must have after an election."""

@@ -44,16 +44,17 @@ class ElectionCluster(LogSource, Reordering, Protocol):
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
 
 
-def look(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
+def look(cluster: ElectionCluster, entries: Sequence[Entry], known: Left, ask_second: bool = True) -> Live:
     """Return the present state of everything that the guards of `entries` check. `known`: orders that this workdir's runs have changed.
 
+    `ask_second`: whether a second broker is asked for the replicas, too. Only an order that is set after this needs that.
     Raises ClusterError if the cluster does not answer within LOOK_SECONDS.
     """
     with deadline.until(time.monotonic() + LOOK_SECONDS):
-        return _live(cluster, entries, known)
+        return _live(cluster, entries, known, ask_second)
 
 
-def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Live:
+def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left, ask_second: bool) -> Live:
     read_at = time.monotonic()
     keys, unfenced = {entry.key for entry in entries}, cluster.unfenced()
     # Also replicas that are alive but not survivors of the plan: they may answer now, and then an operator must decide. If the partition has other
@@ -67,6 +68,7 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     # Reading logs takes time, and a leader or a broker may have come meanwhile, so these are read last.
     mentioned = {broker for entry in entries for broker in entry.replicas}
     broker_states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(mentioned)}
+    states_at = time.monotonic()
     states = cluster.partitions(keys)
     ours = {key: {order.changed for order in orders if order.is_another} for key, orders in known.items()}
     elr = keeps_elr(cluster, states.values())
@@ -75,6 +77,6 @@ def _live(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> Li
     # Only the compat backend elects by the order of replicas, and changes it.
     reorders = cluster.backend != backend_selection.NATIVE
     offline = [states[entry.key] for entry in entries if entry.key in states and states[entry.key].leader not in unfenced]
-    second = cluster.second_replicas(offline) if reorders else None
+    second = cluster.second_replicas(offline) if reorders and ask_second else None
     live = Live(states, broker_states, logs, reassigning, ours, elr, frozenset(cluster.cut_off), originals, reorders, second, fenced_ends)
-    return replace(live, read_at=read_at)
+    return replace(live, read_at=read_at, states_at=states_at)

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import disk_verdicts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.backend_elections import OLD_SECONDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
     OUTCOMES,
     UNCLEAN,
@@ -41,7 +43,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls, kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    TopicPartition,
+    chunks,
+    in_recovery_order,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight.leader_eligibility import keeps_elr
@@ -82,6 +89,7 @@ class LeaderElection:
         self._cluster = cluster
         self._type = election_type
         self._truncated_by: TruncatedBy | None = None
+        self._read_at = time.monotonic()
         self._before = cluster.partitions(keys)
         self._states = dict(self._before)
         wanted = [key for key, state in self._before.items() if needed(state, election_type)] if keys is None else keys
@@ -163,8 +171,8 @@ class LeaderElection:
     def elect(self, duration: float, attempts: int, asked_to_stop: Callable[[], str | None] = lambda: None) -> None:
         """Elect the partitions that need it and are not held, and set their results. A request that fails gives FAILED results and raises nothing.
 
-        Retriable failures are tried again, at most `attempts` times and not beyond `duration` seconds. Before an unclean election is tried again, its
-        partitions are read again. No batch begins once `asked_to_stop` returns the name of a signal: the rest is held.
+        Retriable failures are tried again, at most `attempts` times and not beyond `duration` seconds. Before an unclean election is tried again, or if
+        it has waited for OLD_SECONDS, its partitions are read again. No batch begins once `asked_to_stop` returns the name of a signal: the rest is held.
         """
         end = time.monotonic() + duration
         left = self._to_ask_for()
@@ -179,36 +187,59 @@ class LeaderElection:
                         if key not in doubtful
                     }
                     continue
-                again = self._as_checked(batch, doubtful, end) if retries and self._type == UNCLEAN else batch
-                if again:
-                    self._elect_batch(again, doubtful, end)
+                ready: Sequence[TopicPartition] = batch
+                if self._type == UNCLEAN and retries:
+                    ready = self._as_checked(batch, doubtful, end, {})
+                elif self._type == UNCLEAN and time.monotonic() - self._read_at > OLD_SECONDS:
+                    # Every batch has its first attempt, however long those before it took.
+                    ready = self._as_checked(batch, doubtful, time.monotonic() + duration, self._before)
+                if ready:
+                    self._elect_batch(ready, doubtful, end)
             left = [key for key in left if self.results[key].outcome == Outcome.FAILED and _may_pass(self.results[key].error)]
             if not left or retries == attempts or asked_to_stop() or time.monotonic() + RETRY_SECONDS > end:
                 break
             time.sleep(RETRY_SECONDS)
 
-    def _as_checked(self, keys: Sequence[TopicPartition], doubtful: Collection[TopicPartition], end: float) -> list[TopicPartition]:
-        """Return those of these partitions whose unclean election may be requested again, and set the results of the others.
+    def _as_checked(
+        self,
+        keys: Sequence[TopicPartition],
+        doubtful: Collection[TopicPartition],
+        end: float,
+        compared: Mapping[TopicPartition, PartitionState],
+    ) -> list[TopicPartition]:
+        """Return those of these partitions whose unclean election may be requested, and set the results of the others.
 
-        An attempt lasts as long as a broker that does not answer. What was checked before the first one may not hold any more.
+        An attempt lasts as long as a broker that does not answer, and so do other batches and comparisons of logs. What was checked before may not hold
+        any more, so partitions are read until that is not older than OLD_SECONDS. `compared`: states whose logs need no other comparison.
         """
-        try:
-            with deadline.until(end):
-                now = self._cluster.partitions(keys)
-                predicted = outlook(keys, now, self._type, self._elr)
-                same = [key for key in keys if key in now and needed(now[key], self._type) and not changed(self._before[key], now[key])]
-                held = self._hold_truncating([predicted[key] for key in same if predicted[key].outcome == Outcome.ELECTED])
-        except RecoveryError:  # the results stay those of the last attempt
-            return []
-        self._states |= {key: now[key] for key in keys if key in now}
-        for key in {*keys} - {*same}:
-            if key not in now:
-                self.results[key] = predicted[key]
-            elif needed(now[key], self._type):
-                self.results[key] = self._result(key, Outcome.FAILED, None, changed(self._before[key], now[key]))
-            else:
-                self.results[key] = self._judge(key, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), key in doubtful)
-        return [key for key in same if key not in held]
+        left, read_at = [*keys], -math.inf
+        while left and time.monotonic() - read_at > OLD_SECONDS:
+            read_at = time.monotonic()
+            try:
+                with deadline.until(end):
+                    now = self._cluster.partitions(left)
+                    predicted = outlook(left, now, self._type, self._elr)
+                    same = [key for key in left if key in now and needed(now[key], self._type) and not changed(self._before[key], now[key])]
+                    to_compare = [predicted[key] for key in same if now[key] != compared.get(key)]
+                    held = self._hold_truncating([result for result in to_compare if result.outcome == Outcome.ELECTED])
+            except RecoveryError as error:  # the results of an attempt stay
+                self._hold_back(left, error)
+                return []
+            self._states |= {key: now[key] for key in left if key in now}
+            for key in {*left} - {*same}:
+                if key not in now:
+                    self.results[key] = predicted[key]
+                elif needed(now[key], self._type):
+                    self.results[key] = self._result(key, Outcome.FAILED, None, changed(self._before[key], now[key]))
+                else:
+                    self.results[key] = self._judge(key, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), key in doubtful)
+            left, compared = [key for key in same if key not in held], now
+        return left
+
+    def _hold_back(self, keys: Collection[TopicPartition], error: RecoveryError) -> None:
+        """Set the result of those of these partitions to FAILED that have a predicted one only."""
+        predicted = [key for key in keys if self.results[key].outcome == Outcome.ELECTED]
+        self.results |= {key: self._result(key, Outcome.FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in predicted}
 
     def _elect_batch(self, batch: Sequence[TopicPartition], doubtful: set[TopicPartition], end: float) -> None:
         try:

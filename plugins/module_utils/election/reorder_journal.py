@@ -341,12 +341,14 @@ def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> d
 def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left:
     """Return the changes of partitions that have the same replicas, but neither the original order nor one that this workdir's runs set.
 
-    A run with another workdir may have set that order. It restores the order that it found, which may be one of this workdir's.
+    A run with another workdir may have set that order. It restores the order that it found, which may be one of this workdir's. Older changes may be of
+    a topic that was created again, or of other replicas: they say nothing about the present order.
     """
-    return {
-        key: changes
-        for key, changes in with_another_order(left).items()
-        if (state := states.get(key)) is not None
-        and changes[0].is_of(state)
-        and state.replicas not in {order for change in changes for order in (change.original, change.changed)}
-    }
+    found = {}
+    for key, changes in with_another_order(left).items():
+        if (state := states.get(key)) is None:
+            continue
+        ours = [change for change in changes if change.is_of(state)]
+        if ours and state.replicas not in {order for change in ours for order in (change.original, change.changed)}:
+            found[key] = changes
+    return found

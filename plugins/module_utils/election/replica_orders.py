@@ -40,6 +40,7 @@ MOVING = "a reassignment of it is under way, which an order would replace; wait 
 UNANSWERED = (
     "an election of it was never answered, and a broker that hangs may still carry it out with this order; recover the partition first"
 )
+CHANGED = "it has got other replicas, or another order of them, while a second broker was asked for them; run again"
 # Why an order of a killed run may change once more.
 ANY_BROKER = "its run was killed before it knew which brokers had answered: one that hangs may still set the order of the election; the next run asks them"
 LATE_ELECTION = (
@@ -136,12 +137,28 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     found = {**doubted_orders(cluster, left, states, known), **gone_partitions.doubts(cluster, topic_ids, states)}
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
+    overtaken = _overtaken(cluster, left, orders, states)
+    kept |= dict.fromkeys(overtaken, CHANGED)
+    orders = {key: order for key, order in orders.items() if key not in overtaken}
     unanswered = {
         **dict.fromkeys(cluster.elections_in_doubt & left.keys(), LATE_ELECTION),
         **{key: ANY_BROKER for key, brokers in journal.unanswered_by().items() if brokers is None},
         **{key: unanswered_text(cluster, cluster.in_doubt[key]) for key in cluster.in_doubt.keys() & left.keys()},
     }
     return Open(left, states, orders, kept, others, unanswered)
+
+
+def _overtaken(cluster: Reordering, left: Left, orders: Orders, states: States) -> set[TopicPartition]:
+    """Return those of these partitions that other tools have changed since `states` were read: a broker that hangs delays the second broker's answer.
+
+    `orders`: to restore. To restore one is right if the partition still has it, or one that runs of this workdir have set.
+    """
+    now = cluster.partitions({*orders}) if orders else {}
+    return {
+        key
+        for key, order in orders.items()
+        if key not in now or (now[key].topic_id, order_before(now[key].replicas, left[key])) != (states[key].topic_id, order)
+    }
 
 
 def unanswered_text(cluster: Reordering, brokers: Collection[int]) -> str:
@@ -177,8 +194,10 @@ def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[To
     """Restore orders as `plan_repair` returned them. Returns the refusals by partition.
 
     Orders that cannot or must not be restored now stay in the journal. Raises ClusterError if the cluster does not answer, FileError if the
-    journal cannot be written.
+    journal cannot be written, TakenError if another run has taken it: that one may be about to elect by these orders.
     """
+    if what.orders:
+        journal.confirm()
     refused = change(cluster, what.orders)
     unsettled = {*refused, *what.kept, *what.other, *cluster.in_doubt}
     left = {key: changes for key, changes in what.left.items() if key in unsettled}

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -51,6 +54,14 @@ class Pair:
             return right(request)
 
         self._connects_to.answers[API_VERSIONS] = late
+        self.cluster._manager.call_soon(lambda: self.cluster._manager.close(self.writer))
+        time.sleep(0.1)
+
+    def end_the_writer(self) -> None:
+        """Let nothing listen on its port any more."""
+        self._connects_to._listener.shutdown(socket.SHUT_RDWR)
+        with socket.create_server(("127.0.0.1", 0)) as another:
+            os.dup2(another.fileno(), self._connects_to._listener.fileno())
         self.cluster._manager.call_soon(lambda: self.cluster._manager.close(self.writer))
         time.sleep(0.1)
 
@@ -102,3 +113,45 @@ def test_an_election_does_not_wait_for_a_broker_that_throttles_but_is_sent_to_an
     with pair(timeout=2 * ONCE_SECONDS + 1, throttle_ms=int(2000 * ONCE_SECONDS)) as both:
         both.cluster.elect_unclean([KEY])
         assert both.got == {both.other: 1}
+
+
+def test_a_broker_that_hangs_in_the_handshake_does_not_get_the_next_attempt_first() -> None:
+    """Nothing was sent to it, and another broker lives. Attempts are few."""
+    with pair(timeout=ONCE_SECONDS + 1) as both:
+        both.hang_in_the_handshake(60)
+        for _attempt in range(2):
+            with suppress(ClusterError):
+                both.cluster.elect_unclean([KEY])
+        assert both.got == {both.other: 1}
+
+
+def test_an_election_is_not_kept_for_the_end_of_a_new_login_on_the_same_connection() -> None:
+    """KIP-368: kafka-python keeps requests meanwhile, and writes them when the broker has answered, however late."""
+    with pair(timeout=ONCE_SECONDS + 3) as both:
+        connection = both.cluster._manager._conns[both.writer]
+        connection._reauth._reauthenticating = True
+
+        def done() -> None:
+            connection._reauth._reauthenticating = False
+            connection.send_buffered()
+
+        threading.Timer(ONCE_SECONDS + 1, lambda: both.cluster._manager.call_soon(done)).start()
+        with suppress(ClusterError):
+            both.cluster.elect_unclean([KEY])
+        time.sleep(0.2)
+        assert both.writer not in both.got
+
+
+def test_why_a_broker_refuses_connections_is_not_found_out_before_another_one_gets_the_election(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker that answered last has just died, and another one hangs: to find out costs seconds, and then the guards are old for all others."""
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        right = fake_brokers.Broker.names
+
+        def names(broker: fake_brokers.Broker, nodes: Any) -> None:
+            right(broker, [(0, "127.0.0.1", hanging.getsockname()[1]), *nodes])
+
+        monkeypatch.setattr(fake_brokers.Broker, "names", names)
+        with pair(timeout=2 * ONCE_SECONDS) as both:
+            both.end_the_writer()
+            both.cluster.elect_unclean([KEY])
+            assert both.got == {both.other: 1}

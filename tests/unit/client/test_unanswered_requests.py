@@ -376,3 +376,27 @@ def test_the_advice_on_a_broker_that_never_answers_works_on_this_kafka(broker: f
         advice = unanswered_requests.when_it_ends(cluster)
     assert ("has been stopped, and unregister it" in advice) == is_listed
     assert ("docs/interruptions.md" in advice) != is_listed
+
+
+def test_brokers_that_answer_hang_nowhere_although_each_listener_states_its_own_addresses(broker: fake_brokers.Broker) -> None:
+    """bootstrap_servers may name one broker by its internal listener and another one by its external one. Each of these addresses answers."""
+    with fake_brokers.brokers(3) as (other, broker_outside, other_outside):
+        inside = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        outside = [(1, "127.0.0.1", broker_outside.port), (2, "127.0.0.1", other_outside.port)]
+        for one, nodes in ((broker, inside), (other, inside), (broker_outside, outside), (other_outside, outside)):
+            one.names(nodes)
+            one.follows({1: 0.0, 2: 0.0})
+        with Cluster(Connection((broker.server, other_outside.server), request_timeout=1.0)) as cluster:
+            assert cluster.silent(None, {1, 2}) == set()
+            assert cluster.silent({1}) == set()
+
+
+def test_a_broker_that_states_the_address_of_another_server_as_its_own_is_no_second_one(
+    broker: fake_brokers.Broker, other_servers: tuple[fake_brokers.Broker, str, str]
+) -> None:
+    """Only one that lies does so. Two servers have to answer, each at its own address."""
+    _late, hanging, _closed = other_servers
+    broker.names([(1, "127.0.0.1", broker.port)], described=[(1, "127.0.0.1", int(hanging.rpartition(":")[2]))])
+    with Cluster(Connection((broker.server, hanging), request_timeout=1.0)) as cluster:
+        assert cluster.silent({3}) == {3}
+        assert 3 in cluster.silent(None, {1, 3})

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import ElectLeadersResponse
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as client_cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -196,4 +198,25 @@ def test_what_needs_to_look_at_the_cluster_is_refused_or_held(active: SimpleName
     election = DirectElection(cluster, PREFERRED, KEYS)
     election.predict()
     assert {row.outcome for row in election.results.values()} == {"held"}
+    assert active.asked == 0
+
+
+@pytest.mark.parametrize("slow", ["brokers", "controllers"])
+def test_an_unclean_election_is_not_asked_of_the_controller_when_its_guards_are_old(
+    active: SimpleNamespace, opened: Callable[..., MadeUp], monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """Brokers that accept connections and answer nothing, or another controller that hangs, each take request_timeout."""
+    monkeypatch.setattr(client_cluster, "ONCE_SECONDS", 0.1)
+    cluster = opened(ClusterError("no broker answered"))
+    owner, method = (cluster, "_send_write") if slow == "brokers" else (controller_listener.Controllers, "active")
+    at_once = getattr(owner, method)
+
+    def late(*arguments: Any, **keywords: Any) -> Any:
+        time.sleep(0.3)
+        return at_once(*arguments, **keywords)
+
+    monkeypatch.setattr(owner, method, late)
+    active.answers = [answer({KEYS[0]: 0})]
+    with suppress(ClusterError):
+        cluster.elect(UNCLEAN, KEYS[:1])
     assert active.asked == 0

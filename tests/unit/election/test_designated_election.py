@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -116,6 +117,14 @@ class Delayed(Controller):
         }
 
 
+def after_a_while(happens: Callable[[Delayed], object]) -> Callable[[Delayed], object]:
+    def late(controller: Delayed) -> None:
+        time.sleep(0.3)
+        happens(controller)
+
+    return late
+
+
 def new_epoch(controller: Delayed) -> None:
     for key in (("t", 0), ("t", 1)):
         controller.states[key] = replace(controller.states[key], leader_epoch=3)
@@ -134,8 +143,8 @@ def new_epoch(controller: Delayed) -> None:
 def test_the_guards_are_read_once_more_if_a_broker_that_hangs_delays_an_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, happens: Callable[[Delayed], object], outcome: str
 ) -> None:
-    monkeypatch.setattr(backend_elections, "OLD_SECONDS", 0.0)
-    controller, before = Delayed(happens), Controller().states
+    monkeypatch.setattr(backend_elections, "OLD_SECONDS", 0.2)
+    controller, before = Delayed(after_a_while(happens)), Controller().states
     assert recover(controller, tmp_path / "j", attempts=0) == {("t", 0): outcome, ("t", 1): outcome, ("t", 2): "already_online"}
     assert {key: state.replicas for key, state in controller.states.items()} == {key: state.replicas for key, state in before.items()}
     assert (controller.states["t", 0].leader == -1) is (outcome == "stale")

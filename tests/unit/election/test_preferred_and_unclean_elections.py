@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -374,3 +375,83 @@ def test_a_preferred_election_is_for_partitions_with_another_leader_or_none() ->
     assert list(LeaderElection(cluster, PREFERRED, None).results) == OFFLINE
     cluster.states[ONLINE] = replace(cluster.states[ONLINE], leader=1)
     assert list(LeaderElection(cluster, PREFERRED, None).results) == [*OFFLINE, ONLINE]
+
+
+class MovedMeanwhile(Elections):
+    """The first request lasts so long that meanwhile another tool moves the other partition, or it gets and loses a leader."""
+
+    def __init__(self, **changes: Any) -> None:
+        super().__init__()
+        self.changes = changes
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        if not self.asked:
+            time.sleep(0.3)
+            self.states[OFFLINE[1]] = replace(self.states[OFFLINE[1]], **self.changes)
+        return super().elect(election_type, keys)
+
+
+@pytest.mark.parametrize("changes", [{"topic_id": "other"}, {"replicas": (3, 2, 4)}, {"replicas": (3, 2, 1)}, {"leader_epoch": 3}])
+def test_a_batch_that_waited_for_the_one_before_it_is_checked_again(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]) -> None:
+    monkeypatch.setattr(preferred_and_unclean_elections, "BATCH", 1)
+    monkeypatch.setattr(preferred_and_unclean_elections, "OLD_SECONDS", 0.2)
+    cluster = MovedMeanwhile(**changes)
+    assert unclean(cluster, attempts=0)[OFFLINE[1]] == ("failed", None, None)
+    assert cluster.asked == [[OFFLINE[0]]]
+
+
+@pytest.mark.parametrize("changes", [{}, {"offline_replicas": (1, 3)}], ids=["as it was", "another leader is expected"])
+def test_a_batch_that_waited_has_its_turn_and_logs_are_compared_again_only_of_partitions_that_have_changed(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(preferred_and_unclean_elections, "BATCH", 1)
+    monkeypatch.setattr(preferred_and_unclean_elections, "OLD_SECONDS", 0.2)
+    cluster = MovedMeanwhile(**changes)
+    election = LeaderElection(cluster, UNCLEAN, OFFLINE)
+    compared: list[list[TopicPartition]] = []
+
+    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        compared.append([*leaders])
+        return {}
+
+    election.hold_unsaved(truncated_by)
+    election.elect(0.0, 0)
+    assert compared == [OFFLINE, *([OFFLINE[1:]] if changes else [])]
+    assert cluster.asked == [OFFLINE[:1], OFFLINE[1:]]
+
+
+@pytest.mark.parametrize("slow", [1, 2], ids=["before the first attempt", "before the second attempt"])
+def test_an_election_is_not_requested_by_states_from_before_a_long_comparison_of_logs(monkeypatch: pytest.MonkeyPatch, slow: int) -> None:
+    monkeypatch.setattr(preferred_and_unclean_elections, "OLD_SECONDS", 0.2)
+    cluster = Elections(dict.fromkeys(OFFLINE, "NOT_CONTROLLER"))
+    election = LeaderElection(cluster, UNCLEAN, OFFLINE)
+    compared: list[Mapping[TopicPartition, int]] = []
+
+    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+        compared.append(leaders)
+        if len(compared) == slow:
+            time.sleep(0.3)
+            cluster.states[OFFLINE[0]] = replace(cluster.states[OFFLINE[0]], leader_epoch=3)
+        return {}
+
+    election.hold_unsaved(truncated_by)
+    election.elect(5.0, 1)
+    assert cluster.asked == [*([OFFLINE] if slow == 2 else []), *([OFFLINE[1:]] * (3 - slow))]
+
+
+def test_a_first_attempt_whose_partitions_cannot_be_read_again_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unreadable(Elections):
+        reads = 0
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> Any:
+            self.reads += 1
+            if self.reads > 1:
+                raise ClusterError("no broker answered")
+            return super().partitions(keys)
+
+    cluster = Unreadable()
+    election = LeaderElection(cluster, UNCLEAN, OFFLINE)
+    monkeypatch.setattr(preferred_and_unclean_elections, "OLD_SECONDS", -1.0)
+    election.elect(5.0, 0)
+    assert {row.reason_code for row in election.results.values()} == {"request_failed"}
+    assert cluster.asked == []

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 from fake_controller import Controller
+from test_replica_orders import entry
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import stalled_runs
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
+    backend_elections,
+    designated_election,
+    replica_orders,
+    stalled_runs,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.replica_orders import repair
 
@@ -71,3 +78,29 @@ def test_the_stalled_run_names_what_it_leaves(path: Path, monkeypatch: pytest.Mo
     with Journal(path, "abc"):
         text = stalled_runs.restore_own(Controller(), path, "abc", "run-1", {KEY: (ORDER,)})
     assert "t-2" in text and "run again" in text
+
+
+class Taken(Journal):
+    """Another run has taken the journal, and set the same order, which it is about to elect by."""
+
+    def confirm(self) -> None:
+        raise TakenError("another run has taken it")
+
+
+def test_the_stalled_run_leaves_the_order_that_its_successor_elects_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the controller elects the first live replica of the order from before, broker 3, which lacks records. It restores its orders later."""
+    monkeypatch.setattr(replica_orders, "FIRST_LOOK", 0.01)
+    controller = Controller()
+    with Taken(tmp_path / "j", "abc") as journal:
+        (result,) = designated_election.run(controller, journal, [entry()], 60.0, 0, backend_elections.elect_by_order)
+    assert result.outcome == "failed"
+    controller.elect_unclean([("t", 0)])  # the successor
+    assert controller.states["t", 0].leader == 2
+
+
+def test_the_stalled_run_puts_no_order_back_before_it_has_the_journal_again(path: Path) -> None:
+    controller = Controller()
+    _wakes(controller)
+    with Taken(path, "abc") as journal, pytest.raises(TakenError):
+        replica_orders.repair_after_elections(controller, journal, [KEY])
+    assert controller.states[KEY].replicas == CHANGED
