@@ -77,6 +77,17 @@ def test_a_broker_registers_once_it_reaches_a_controller() -> None:
     assert 4 < registers_after(cluster) < 5 + REGISTER_SECONDS + 0.1
 
 
+def test_a_broker_registers_although_there_was_no_controller_when_its_session_ended() -> None:
+    """The next controller waits for a heartbeat of the process that was killed, and none comes."""
+    cluster = made()
+    cluster.crash(1)
+    cluster.world.wait(SESSION_SECONDS - 1)
+    cluster.lose_controller(2.0)
+    cluster.world.wait(2.0)
+    cluster.start(1, clean=False)
+    assert registers_after(cluster) < SESSION_SECONDS
+
+
 def test_a_broker_that_is_killed_before_it_registers_is_fenced_and_does_not_register() -> None:
     cluster = made()
     cluster.crash(1)
