@@ -202,6 +202,9 @@ class Judges:
         electable = frozenset(one for one in logs if self._cluster.controller.alive(one))
         read_at = {one: self._cluster.read_at.get((one, key), -math.inf) for one in logs}
         committed = dict(self._cluster.committed.get(key, {}))
+        if self._cluster.world.now - leader.started_at < self._unseen_seconds():
+            # It was read before it crashed, and lost the end of its log.
+            committed = {one: batch for one, batch in committed.items() if one not in self._cluster.lost_ends.get(key, ())}
         self._look_for_verdicts(key, after, elected)
         self.elections.append(
             Election(

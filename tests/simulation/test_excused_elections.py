@@ -89,3 +89,16 @@ def test_what_a_broker_holds_that_was_never_reached_is_given_up(
     incident.judges.judge_plan({"partitions": [row], "held": [], "brokers": []})
     incident.elect()
     assert lost(incident) == is_judged
+
+
+@pytest.mark.parametrize(("seconds", "is_judged"), [(0.05, False), (60, True)])
+def test_what_the_leader_has_lost_since_it_was_read_is_not_lost_by_the_election(
+    incident: Incident, seconds: float, is_judged: bool
+) -> None:
+    """It crashed right before the election."""
+    incident.cluster.brokers[1].logs[KEY].append(incident.tail)
+    incident.cluster.crash(1)
+    incident.cluster.start(1, clean=False, lost_batches=1)
+    incident.cluster.world.wait(seconds)
+    incident.elect()
+    assert lost(incident) == is_judged

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
-from simulation.dynamic_configs import BROKER, SET, Operation
 from simulation.elected_judge import ElectedJudge
 from simulation.events import Events
 from simulation.judges import Judges
@@ -23,9 +22,6 @@ from simulation.limits_judge import ROUND_SECONDS, THROTTLED_SECONDS, LimitsJudg
 from simulation.loss_judge import LossJudge
 from simulation.lost_names import DOWN, ONE_TOO_FEW, ONE_TOO_MANY, with_lost_brokers
 from simulation.model_judge import ModelJudge
-from simulation.move_judges import MoveJudges
-from simulation.move_script import PLAIN_MOVES, MoveScript
-from simulation.quotas import LEADER, RATE
 from simulation.world import World
 
 KEY: Key = ("orders", 0)
@@ -299,19 +295,3 @@ def test_a_leader_that_has_led_before_the_run_does_not_count(loss: Loss) -> None
     loss.cluster.world.wait(5)
     judge.judge({"results": [{"topic": "orders", "partition": 0, "leader": 1, "outcome": "elected"}]}, loss.cluster.world.now)
     assert loss.judges.violations == ["orders-0 counts as elected with the leader 1, which has not become its leader"]
-
-
-@pytest.mark.parametrize(("rate", "is_found"), [(2000, False), (2001, True)])
-def test_a_throttle_of_moves_may_not_be_faster_than_was_asked_for(tmp_path: Path, rate: int, is_found: bool) -> None:
-    cluster = SimulatedCluster(World(1), 3, {"orders": [[1, 2]]}, {"orders": 1}, elr=False)
-    moves = MoveScript((("orders", 0, (1, 3)),), 2000, PLAIN_MOVES, None, None, (), "move", "move")
-    judges = MoveJudges(
-        cluster, tmp_path, Events(cluster, Counter()), ModelJudge(cluster, True, False, False), gives_up=True, script=moves, is_calm=True
-    )
-    config = RATE.format(LEADER)
-    entry = {"kind": "set", "owner": "run", "rates": [{"broker": 1, "config": config, "value": str(rate), "before": None}]}
-    journal = tmp_path / "throttles" / "simulated.jsonl"
-    journal.parent.mkdir()
-    journal.write_text(json.dumps(entry) + "\n")
-    cluster.alter_configs((BROKER, "1"), [Operation(config, SET, str(rate))])
-    assert judges.violations == ([f"{config} of 1 becomes {rate}, and 2000 was asked for"] if is_found else [])

@@ -16,8 +16,11 @@ import fake_brokers
 import pytest
 from kafka.protocol.admin import DescribeClusterResponse, DescribeTopicPartitionsResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as clusters
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import partition_client, replica_log_client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import (
+    partition_client,
+    registration_client,
+    replica_log_client,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
     error_codes,
@@ -160,7 +163,7 @@ def test_fenced_brokers_stay_known_while_another_thread_reads_the_brokers_again(
 
 def test_a_fenced_broker_that_answers_is_cut_off_and_one_that_hangs_is_asked_once_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker 3 may be about to start: its port accepts connections."""
-    monkeypatch.setattr(clusters, "FENCED_MS", 500)
+    monkeypatch.setattr(registration_client, "FENCED_MS", 500)
     ended = threading.Event()
     with fake_brokers.brokers(3) as (alive, cut_off, hung):
         ports = {1: alive.port, 2: cut_off.port, 3: hung.port, 4: 1}

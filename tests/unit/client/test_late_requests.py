@@ -17,7 +17,8 @@ import fake_brokers
 import pytest
 from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import ONCE_SECONDS, Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.change_client import ONCE_SECONDS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sends changes to brokers: to one that answers, and how often depends on what was checked before."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import FollowerClient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import READ, TURNS, WRITE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+
+ONCE_SECONDS = 2.0  # after which a broker gets no change any more for which something was checked right before
+
+
+class ChangeClient(FollowerClient, ABC):
+    """A client that changes the cluster."""
+
+    def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
+        super().__init__(connection, servers)
+        self._mute_on_changes: set[int] = set()  # brokers that have not answered a change
+
+    def _send_write(
+        self, make: Callable[[], Any], not_answered: Callable[[set[int]], None] = lambda _brokers: None, once: bool = False
+    ) -> Any:
+        """Return the answer to a change. See `_send_write_to`."""
+        return self._send_write_to(make, not_answered, once)[1]
+
+    def _send_write_to(self, make: Callable[[], Any], not_answered: Callable[[set[int]], None], once: bool = False) -> tuple[int, Any]:
+        """Send a change to one broker, not to the one that reads use: a broker finishes the requests of a connection one by one. Return its id and answer.
+
+        A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`). Each broker has
+        `request_timeout`, all of them together have TURNS times as long, so one change never waits for a hundred brokers.
+        `not_answered`: gets the ids of the brokers that got the change and have not answered, if there are any.
+        `once`: no other broker gets it then, and no one after ONCE_SECONDS. What was checked before the change may not hold any more.
+        """
+        reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
+        nodes = sorted(
+            self._current(),
+            key=lambda node: (
+                node in self._mute_on_changes,
+                node in self.unreachable,
+                node not in self._responsive,
+                node != writer,
+                node == reader,
+                node,
+            ),
+        )
+        ask = self._answered_by_one if once else self._answered_by_any
+        sent: list[tuple[int, Any]] = []
+        answered_by = None
+        try:
+            with deadline.until(time.monotonic() + TURNS * self._connection.request_timeout):
+                answered_by, answer = ask(make, nodes, sent)
+            return answered_by, answer
+        finally:
+            if silent := unanswered_requests.unanswered(sent, answered_by):
+                self._mute_on_changes |= silent
+                not_answered(silent)
+
+    def _answered_by_any(
+        self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]], written_by: float = math.inf
+    ) -> tuple[int, Any]:
+        """Return the first answer to a change, after its broker. `sent` gets the request of each broker that was asked. `written_by`: as for `_ask_any`."""
+        made: list[Any] = []  # one for each of the first `nodes`: they are asked in this order
+
+        def make_one() -> Any:
+            made.append(make())
+            return made[-1]
+
+        try:
+            answered: tuple[int, Any] = self._answered_by(make_one, nodes, self._connection.request_timeout, WRITE, written_by)
+            return answered
+        finally:
+            sent += zip(nodes, made, strict=False)
+
+    def _answered_by_one(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
+        """Return the answer of the first broker that gets a change, after its id. See `_answered_by_any`."""
+        written_by = time.monotonic() + ONCE_SECONDS
+        for node in nodes[:-1]:
+            try:
+                return self._answered_by_any(make, [node], sent, written_by)
+            except ClusterError:
+                if unanswered_requests.unanswered(sent, None):
+                    raise
+        return self._answered_by_any(make, nodes[-1:], sent, written_by)
