@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.address_client import AddressClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import fenced_with_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.partition_client import PartitionClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
@@ -108,12 +110,25 @@ class RegistrationClient(PartitionClient, ABC):
         if not is_confirmed:
             return {*nodes, *listed} if wanted is None else {*wanted}
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
-        # One broker may state its own address as that of another one.
-        answering = self._answering({broker for broker in asked if len(nodes[broker]) == 1})
+        several = {broker for broker in asked if len(nodes[broker]) > 1}
+        answering = self._answering(asked - several) | self._answering_at_each_address(several, nodes)
         mute = asked - answering
         unknown = set() if are_listed else {*(listed if wanted is None else wanted)} - nodes.keys()
         refusing = connection_diagnosis.that_refuse(node for broker in mute for node in nodes[broker])
         return mute - refusing | unknown | self._behind(answering)
+
+    def _answering_at_each_address(self, asked: Collection[int], nodes: Mapping[int, Collection[brokers.Node]]) -> set[int]:
+        """Return which of these brokers answer at each address that `nodes` has of them, and of no other broker.
+
+        Each listener states its own addresses. But one broker may state its own address as that of another one, too.
+        """
+        if not asked:
+            return set()
+        stated = Counter((node.host, node.port) for one in nodes.values() for node in one)
+        addresses = {broker: {(node.host, node.port) for node in nodes[broker]} for broker in asked}
+        with AddressClient(self._connection, set().union(*addresses.values())) as client:
+            answering = {address for address in client.that_answer() if stated[address] == 1}
+        return {broker for broker, own in addresses.items() if own <= answering}
 
     def confirm_cluster_id(self) -> None:
         """Raise AnswerError if another broker, or another one of bootstrap_servers, states another cluster id than the one that answered first."""
