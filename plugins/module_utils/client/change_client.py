@@ -14,9 +14,16 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import FollowerClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import READ, TURNS, WRITE
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
+    CLIENT_IMPORT_ERROR,
+    READ,
+    TURNS,
+    WRITE,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+
+if CLIENT_IMPORT_ERROR is None:
+    from kafka import errors
 
 ONCE_SECONDS = 2.0  # after which a broker gets no change any more for which something was checked right before
 
@@ -27,6 +34,7 @@ class ChangeClient(FollowerClient, ABC):
     def __init__(self, connection: Connection, servers: Sequence[str]) -> None:
         super().__init__(connection, servers)
         self._mute_on_changes: set[int] = set()  # brokers that have not answered a change
+        self._not_ready: set[int] = set()  # brokers to which a change could not be sent when it was their turn
 
     def _send_write(
         self, make: Callable[[], Any], not_answered: Callable[[set[int]], None] = lambda _brokers: None, once: bool = False
@@ -47,6 +55,7 @@ class ChangeClient(FollowerClient, ABC):
             self._current(),
             key=lambda node: (
                 node in self._mute_on_changes,
+                node in self._not_ready,
                 node in self.unreachable,
                 node not in self._responsive,
                 node != writer,
@@ -66,10 +75,35 @@ class ChangeClient(FollowerClient, ABC):
                 self._mute_on_changes |= silent
                 not_answered(silent)
 
-    def _answered_by_any(
-        self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]], written_by: float = math.inf
+    def _answered_by_any(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
+        """Return the first answer to a change, after its broker. `sent` gets the request of each broker that was asked."""
+        return self._recorded(self._answered_by, make, nodes, sent, math.inf)
+
+    def _answered_by_one(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
+        """Return the answer of the first broker that gets a change, after its id. `sent`: as for `_answered_by_any`.
+
+        A broker that hangs leaves time to others. Why one does not answer is found out after the last one, because that takes time, too.
+        """
+        written_by = time.monotonic() + ONCE_SECONDS
+        for node in nodes[:-1]:
+            turn = time.monotonic() + ONCE_SECONDS / min(TURNS, len(nodes))
+            try:
+                return self._recorded(self._ask_any, make, [node], sent, min(written_by, turn))
+            except errors.KafkaError as error:
+                if unanswered_requests.unanswered(sent, None):
+                    raise self._no_answer(make, error) from error
+                self._not_ready.add(node)
+        return self._recorded(self._answered_by, make, nodes[-1:], sent, written_by)
+
+    def _recorded(
+        self,
+        ask: Callable[..., tuple[int, Any]],
+        make: Callable[[], Any],
+        nodes: Sequence[int],
+        sent: list[tuple[int, Any]],
+        written_by: float,
     ) -> tuple[int, Any]:
-        """Return the first answer to a change, after its broker. `sent` gets the request of each broker that was asked. `written_by`: as for `_ask_any`."""
+        """Return what `ask` returns for a change, which is `_ask_any` or its like. `sent` gets the request of each broker that was asked."""
         made: list[Any] = []  # one for each of the first `nodes`: they are asked in this order
 
         def make_one() -> Any:
@@ -77,18 +111,6 @@ class ChangeClient(FollowerClient, ABC):
             return made[-1]
 
         try:
-            answered: tuple[int, Any] = self._answered_by(make_one, nodes, self._connection.request_timeout, WRITE, written_by)
-            return answered
+            return ask(make_one, nodes, self._connection.request_timeout, WRITE, written_by)
         finally:
             sent += zip(nodes, made, strict=False)
-
-    def _answered_by_one(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
-        """Return the answer of the first broker that gets a change, after its id. See `_answered_by_any`."""
-        written_by = time.monotonic() + ONCE_SECONDS
-        for node in nodes[:-1]:
-            try:
-                return self._answered_by_any(make, [node], sent, written_by)
-            except ClusterError:
-                if unanswered_requests.unanswered(sent, None):
-                    raise
-        return self._answered_by_any(make, nodes[-1:], sent, written_by)
