@@ -9,6 +9,7 @@ import math
 import time
 from abc import ABC
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
@@ -28,6 +29,11 @@ if CLIENT_IMPORT_ERROR is None:
 ONCE_SECONDS = 2.0  # after which a broker gets no change any more for which something was checked right before
 
 
+def soon() -> float:
+    """Return until when a broker may get a change for which something is checked now, of the monotonic clock."""
+    return time.monotonic() + ONCE_SECONDS
+
+
 class ChangeClient(FollowerClient, ABC):
     """A client that changes the cluster."""
 
@@ -37,18 +43,24 @@ class ChangeClient(FollowerClient, ABC):
         self._not_ready: set[int] = set()  # brokers to which a change could not be sent when it was their turn
 
     def _send_write(
-        self, make: Callable[[], Any], not_answered: Callable[[set[int]], None] = lambda _brokers: None, once: bool = False
+        self,
+        make: Callable[[], Any],
+        not_answered: Callable[[set[int]], None] = lambda _brokers: None,
+        once: bool = False,
+        written_by: float | None = None,
     ) -> Any:
         """Return the answer to a change. See `_send_write_to`."""
-        return self._send_write_to(make, not_answered, once)[1]
+        return self._send_write_to(make, not_answered, once, written_by)[1]
 
-    def _send_write_to(self, make: Callable[[], Any], not_answered: Callable[[set[int]], None], once: bool = False) -> tuple[int, Any]:
+    def _send_write_to(
+        self, make: Callable[[], Any], not_answered: Callable[[set[int]], None], once: bool = False, written_by: float | None = None
+    ) -> tuple[int, Any]:
         """Send a change to one broker, not to the one that reads use: a broker finishes the requests of a connection one by one. Return its id and answer.
 
         A broker that has answered before is preferred: a request that is never answered may be executed long afterwards (`in_doubt`). Each broker has
         `request_timeout`, all of them together have TURNS times as long, so one change never waits for a hundred brokers.
         `not_answered`: gets the ids of the brokers that got the change and have not answered, if there are any.
-        `once`: no other broker gets it then, and no one after ONCE_SECONDS. What was checked before the change may not hold any more.
+        `once`: no other broker gets it then, and no one after `written_by`. What was checked before the change may not hold any more. None: `soon`.
         """
         reader, writer = self._last_nodes.get(READ), self._last_nodes.get(WRITE)
         nodes = sorted(
@@ -63,7 +75,7 @@ class ChangeClient(FollowerClient, ABC):
                 node,
             ),
         )
-        ask = self._answered_by_one if once else self._answered_by_any
+        ask = partial(self._answered_by_one, written_by=written_by or soon()) if once else self._answered_by_any
         sent: list[tuple[int, Any]] = []
         answered_by = None
         try:
@@ -79,12 +91,13 @@ class ChangeClient(FollowerClient, ABC):
         """Return the first answer to a change, after its broker. `sent` gets the request of each broker that was asked."""
         return self._recorded(self._answered_by, make, nodes, sent, math.inf)
 
-    def _answered_by_one(self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]]) -> tuple[int, Any]:
+    def _answered_by_one(
+        self, make: Callable[[], Any], nodes: Sequence[int], sent: list[tuple[int, Any]], written_by: float
+    ) -> tuple[int, Any]:
         """Return the answer of the first broker that gets a change, after its id. `sent`: as for `_answered_by_any`.
 
         A broker that hangs leaves time to others. Why one does not answer is found out after the last one, because that takes time, too.
         """
-        written_by = time.monotonic() + ONCE_SECONDS
         for node in nodes[:-1]:
             turn = time.monotonic() + ONCE_SECONDS / min(TURNS, len(nodes))
             try:
