@@ -153,25 +153,24 @@ class RegistrationClient(PartitionClient, ABC):
         """Return the brokers that are registered by the word of the broker that describes them, or of others, with each address that these state.
 
         One alone may leave out one that hangs, or state a wrong address of it. It may also leave out all others: bootstrap_servers still names some.
-        Also returns whether all of these brokers list fenced ones, and whether two of bootstrap_servers have described them, or all others of these
-        refuse connections.
+        Also returns whether all of these brokers list fenced ones, and whether two of bootstrap_servers have described them, each at its own address, or all
+        others of these refuse connections.
         """
         found = self._refresh_nodes()
         describer, lists_fenced = self._describer, self.lists_fenced
-        others = self._apart_from(describer)[:OTHER_DESCRIBERS]
-        addresses = self._named() | {node.broker_id: f"{node.host}:{node.port}" for node in (*found, *self._nodes)}
-        answered = {addresses[describer]} if describer in addresses else set()
-        asked = {addresses[node]: node for node in (*self._named(), *others) if addresses[node] not in answered}
-        answers = self._describe(asked.values(), lambda answer: (answer.API_VERSION >= 2, self._read_brokers(answer)))
-        answered |= {address for address, node in asked.items() if answers[node]}
+        servers = self._named()
+        others = {node.broker_id: f"{node.host}:{node.port}" for node in (*found, *self._nodes)}
+        asked = [*servers, *(node for node in self._apart_from(describer)[:OTHER_DESCRIBERS] if others[node] not in servers.values())]
+        answers = self._describe(asked, lambda answer: (answer.API_VERSION >= 2, self._read_brokers(answer)))
         described = [(lists_fenced, found), *(one for rows in answers.values() for one in rows)]
         nodes: dict[int, list[brokers.Node]] = {}
         for node in (node for _lists_fenced, stated in described for node in stated):
             known = nodes.setdefault(node.broker_id, [])
             if (node.host, node.port) not in {(one.host, one.port) for one in known}:
                 known.append(node)
-        servers = {*self._named().values()}  # one broker may have many other addresses
-        is_confirmed = len(servers & answered) > 1 or _refuse(servers - answered)
+        # A broker may state any address as its own, and have many.
+        answered = {address for node, address in servers.items() if answers[node]}
+        is_confirmed = len(answered) > 1 or _refuse({*servers.values()} - answered)
         return nodes, all(lists_fenced for lists_fenced, _stated in described), is_confirmed
 
     def unfenced(self) -> set[int]:
