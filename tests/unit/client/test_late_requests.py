@@ -143,11 +143,33 @@ def test_an_election_is_not_kept_for_the_end_of_a_new_login_on_the_same_connecti
             connection._reauth._reauthenticating = False
             connection.send_buffered()
 
-        threading.Timer(ONCE_SECONDS + 1, lambda: both.cluster._manager.call_soon(done)).start()
-        with suppress(ClusterError):
-            both.cluster.elect_unclean([KEY])
+        login = threading.Timer(ONCE_SECONDS + 1, lambda: both.cluster._manager.call_soon(done))
+        login.start()
+        both.cluster.elect_unclean([KEY])
+        login.join()
         time.sleep(0.2)
-        assert both.writer not in both.got
+        assert both.got == {both.other: 1}
+
+
+def test_an_election_waits_for_a_new_login_that_is_answered_soon() -> None:
+    with pair(timeout=ONCE_SECONDS + 3) as both:
+        reauth = both.cluster._manager._conns[both.writer]._reauth
+        reauth._reauthenticating = True
+
+        def done() -> None:
+            reauth._reauthenticating = False
+
+        threading.Timer(0.2, done).start()
+        both.cluster.elect_unclean([KEY])
+        assert both.got == {both.writer: 1}
+
+
+def test_an_election_is_not_kept_for_the_connection_after_one_that_ends_in_a_new_login() -> None:
+    with pair(timeout=ONCE_SECONDS + 3) as both:
+        both.cluster._manager._conns[both.writer]._reauth._reauthenticating = True
+        threading.Timer(0.2, both.hang_in_the_handshake, [60]).start()
+        both.cluster.elect_unclean([KEY])
+        assert both.got == {both.other: 1}
 
 
 def test_why_a_broker_refuses_connections_is_not_found_out_before_another_one_gets_the_election(monkeypatch: pytest.MonkeyPatch) -> None:
