@@ -13,12 +13,19 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, NodeClient
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
+    CLIENT_IMPORT_ERROR,
+    WRITE,
+    NodeClient,
+    error_message,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import PRE_VOTE_SINCE, Quorum
 
 if CLIENT_IMPORT_ERROR is None:
+    from kafka import errors
+
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions, quorum_state
 
@@ -75,8 +82,18 @@ class Controllers(NodeClient):
         """Send a request to one controller and return the answer. ClusterError if it does not answer."""
         answers = self._ask_each({node: [make()]})[node]
         if not answers:
-            raise ClusterError(f"controller_bootstrap_servers: {self._named()[node]} does not answer: {self.unreachable[node]}")
+            raise self._no_answer(node, self.unreachable[node])
         return answers[0]
+
+    def ask_until(self, node: Any, make: Callable[[], Any], written_by: float) -> Any:
+        """Ask as `ask` does, but the controller does not get the request after `written_by`, of the monotonic clock."""
+        try:
+            return self._ask_any(make, [node], self._connection.request_timeout, WRITE, written_by)[1]
+        except errors.KafkaError as error:
+            raise self._no_answer(node, error_message(error)) from error
+
+    def _no_answer(self, node: Any, reason: str) -> ClusterError:
+        return ClusterError(f"controller_bootstrap_servers: {self._named()[node]} does not answer: {reason}")
 
 
 def _row(address: str, answers: list[Any], unreachable: str | None) -> dict[str, Any]:

@@ -218,13 +218,17 @@ class FollowerClient(LogDirClient, ABC):
             raise ClusterError(f"{servers} answered, but lists no live broker any more; try again shortly")
         try:
             return self._ask_any(make, nodes, hedge_after, purpose, written_by)
-        except errors.IncompatibleBrokerVersion as error:
-            raise UnsupportedRequestError(
-                f"no broker supports this request: {error_message(error)} Is bootstrap_servers a cluster of a supported Kafka release, without a proxy?"
-            ) from error
         except errors.KafkaError as error:
-            limit = self._connection.request_timeout
-            raise ClusterError(f"no broker answered {make().name} (request_timeout {limit:g} s): {self._reason(error)}") from error
+            raise self._no_answer(make, error) from error
+
+    def _no_answer(self, make: Callable[[], Any], error: Exception) -> ClusterError:
+        """Return the error of a request that no broker has answered. `error`: kafka-python's."""
+        if isinstance(error, errors.IncompatibleBrokerVersion):
+            return UnsupportedRequestError(
+                f"no broker supports this request: {error_message(error)} Is bootstrap_servers a cluster of a supported Kafka release, without a proxy?"
+            )
+        limit = self._connection.request_timeout
+        return ClusterError(f"no broker answered {make().name} (request_timeout {limit:g} s): {self._reason(error)}")
 
     def _reason(self, error: Exception) -> str:
         """Return why brokers do not answer. After a timeout no more time is spent; other failures are diagnosed: a listener may be wrong."""

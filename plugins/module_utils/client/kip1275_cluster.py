@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, unanswered_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.change_client import soon
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275_numbers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -148,23 +149,30 @@ class NativeCluster(Cluster):
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
         """Elect exactly these leaders (KIP-1275, ElectLeaders v3). Return Kafka's refusal (None: elected) by partition.
 
-        Partitions that the controller leaves over (REQUEST_LIMIT_REACHED) are sent again as long as it elects some, for at most SLOW_PAGES times
-        `request_timeout`.
+        Partitions that the controller leaves over (REQUEST_LIMIT_REACHED) are sent again as long as it elects some, for at most ONCE_SECONDS: what was checked
+        before holds for all requests. If another request fails, they stay left over, and those that a broker has got are in `elections_in_doubt`.
         """
         found: dict[TopicPartition, Refusal | None] = {}
         left = dict(leaders)
-        kind, limit_reached = self._numbers.election_type, self._numbers.limit_reached
-        end = time.monotonic() + SLOW_PAGES * self._connection.request_timeout
-        while left and time.monotonic() < end:
-            # Without an answer to one page, those to the pages before are not known to the caller either.
-            answer = self._send_write(
-                partial(kip1275.elect_designated, left, self._timeout_ms, kind),
-                lambda _brokers: self.elections_in_doubt.update(leaders),
-                once=True,
-            )
+        limit_reached, written_by = self._numbers.limit_reached, soon()
+        while left and (not found or time.monotonic() < written_by):
+            try:
+                answer = self._request_elections(left, written_by)
+            except ClusterError:
+                if not found:
+                    raise
+                break
             refused = kip1275.refusal(answer.error_code, None, limit_reached)
             found |= dict.fromkeys(left, refused) if refused else kip1275.read_designated_election(answer, limit_reached)
             limited = {key: leader for key, leader in left.items() if (known := found.get(key)) and known.error == LIMIT_REACHED}
             left = limited if len(limited) < len(left) else {}
         self.elections_in_doubt.update(unanswered_requests.timeouts(found))
         return found
+
+    def _request_elections(self, leaders: Mapping[TopicPartition, int], written_by: float) -> Any:
+        return self._send_write(
+            partial(kip1275.elect_designated, leaders, self._timeout_ms, self._numbers.election_type),
+            lambda _brokers: self.elections_in_doubt.update(leaders),
+            once=True,
+            written_by=written_by,
+        )

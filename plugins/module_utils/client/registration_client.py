@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.address_client import AddressClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import fenced_with_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.partition_client import PartitionClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis
@@ -108,12 +110,25 @@ class RegistrationClient(PartitionClient, ABC):
         if not is_confirmed:
             return {*nodes, *listed} if wanted is None else {*wanted}
         asked = {*nodes} if wanted is None else {*wanted} & nodes.keys()
-        # One broker may state its own address as that of another one.
-        answering = self._answering({broker for broker in asked if len(nodes[broker]) == 1})
+        several = {broker for broker in asked if len(nodes[broker]) > 1}
+        answering = self._answering(asked - several) | self._answering_at_each_address(several, nodes)
         mute = asked - answering
         unknown = set() if are_listed else {*(listed if wanted is None else wanted)} - nodes.keys()
         refusing = connection_diagnosis.that_refuse(node for broker in mute for node in nodes[broker])
         return mute - refusing | unknown | self._behind(answering)
+
+    def _answering_at_each_address(self, asked: Collection[int], nodes: Mapping[int, Collection[brokers.Node]]) -> set[int]:
+        """Return which of these brokers answer at each address that `nodes` has of them, and of no other broker.
+
+        Each listener states its own addresses. But one broker may state its own address as that of another one, too.
+        """
+        if not asked:
+            return set()
+        stated = Counter((node.host, node.port) for one in nodes.values() for node in one)
+        addresses = {broker: {(node.host, node.port) for node in nodes[broker]} for broker in asked}
+        with AddressClient(self._connection, set().union(*addresses.values())) as client:
+            answering = {address for address in client.that_answer() if stated[address] == 1}
+        return {broker for broker, own in addresses.items() if own <= answering}
 
     def confirm_cluster_id(self) -> None:
         """Raise AnswerError if another broker, or another one of bootstrap_servers, states another cluster id than the one that answered first."""
@@ -138,25 +153,24 @@ class RegistrationClient(PartitionClient, ABC):
         """Return the brokers that are registered by the word of the broker that describes them, or of others, with each address that these state.
 
         One alone may leave out one that hangs, or state a wrong address of it. It may also leave out all others: bootstrap_servers still names some.
-        Also returns whether all of these brokers list fenced ones, and whether two of bootstrap_servers have described them, or all others of these
-        refuse connections.
+        Also returns whether all of these brokers list fenced ones, and whether two of bootstrap_servers have described them, each at its own address, or all
+        others of these refuse connections.
         """
         found = self._refresh_nodes()
         describer, lists_fenced = self._describer, self.lists_fenced
-        others = self._apart_from(describer)[:OTHER_DESCRIBERS]
-        addresses = self._named() | {node.broker_id: f"{node.host}:{node.port}" for node in (*found, *self._nodes)}
-        answered = {addresses[describer]} if describer in addresses else set()
-        asked = {addresses[node]: node for node in (*self._named(), *others) if addresses[node] not in answered}
-        answers = self._describe(asked.values(), lambda answer: (answer.API_VERSION >= 2, self._read_brokers(answer)))
-        answered |= {address for address, node in asked.items() if answers[node]}
+        servers = self._named()
+        others = {node.broker_id: f"{node.host}:{node.port}" for node in (*found, *self._nodes)}
+        asked = [*servers, *(node for node in self._apart_from(describer)[:OTHER_DESCRIBERS] if others[node] not in servers.values())]
+        answers = self._describe(asked, lambda answer: (answer.API_VERSION >= 2, self._read_brokers(answer)))
         described = [(lists_fenced, found), *(one for rows in answers.values() for one in rows)]
         nodes: dict[int, list[brokers.Node]] = {}
         for node in (node for _lists_fenced, stated in described for node in stated):
             known = nodes.setdefault(node.broker_id, [])
             if (node.host, node.port) not in {(one.host, one.port) for one in known}:
                 known.append(node)
-        servers = {*self._named().values()}  # one broker may have many other addresses
-        is_confirmed = len(servers & answered) > 1 or _refuse(servers - answered)
+        # A broker may state any address as its own, and have many.
+        answered = {address for node, address in servers.items() if answers[node]}
+        is_confirmed = len(answered) > 1 or _refuse({*servers.values()} - answered)
         return nodes, all(lists_fenced for lists_fenced, _stated in described), is_confirmed
 
     def unfenced(self) -> set[int]:

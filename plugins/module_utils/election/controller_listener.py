@@ -10,13 +10,16 @@ who leads them, or which brokers are lost.
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.change_client import soon
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import leader_elections
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, TOO_LATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
@@ -56,11 +59,12 @@ class ElectingCluster(Cluster):
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect leaders as `Cluster.elect` does. If no broker has forwarded the request, send it to the active controller itself.
 
-        Not an unclean election that a broker has got and may still forward: what was checked before it may not hold any more.
+        Not an unclean election that a broker has got and may still forward, nor one after ONCE_SECONDS: what was checked before it may not hold any more.
         Returns Kafka's refusal by partition, None for those that were elected. Raises ClusterError if neither answers, with both errors.
         """
+        written_by = soon() if election_type == UNCLEAN else math.inf
         if self.silence is not None:
-            return self._directly(election_type, keys)
+            return self._directly(election_type, keys, written_by)
         if not self._connection.controller_bootstrap_servers:
             return super().elect(election_type, keys)
         try:
@@ -71,7 +75,7 @@ class ElectingCluster(Cluster):
             if self._may_still_come(election_type, keys):
                 raise
             try:
-                return self._directly(election_type, keys)
+                return self._directly(election_type, keys, written_by)
             except ClusterError as other:
                 raise ClusterError(f"{error}; {other}") from error
         is_passed_on = any(refused is None or refused.error not in NOT_PASSED_ON for refused in answers.values())
@@ -79,17 +83,19 @@ class ElectingCluster(Cluster):
             return answers
         # If no controller answers, the broker's answers stay.
         with contextlib.suppress(ClusterError):
-            answers = self._directly(election_type, keys)
+            answers = self._directly(election_type, keys, written_by)
         return answers
 
     def _may_still_come(self, election_type: str, keys: Collection[TopicPartition]) -> bool:
         return election_type == UNCLEAN and not self.elections_in_doubt.isdisjoint(keys)
 
-    def _directly(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def _directly(self, election_type: str, keys: Collection[TopicPartition], written_by: float) -> dict[TopicPartition, Refusal | None]:
         with Controllers(self._connection) as controllers:
             node, _quorum = controllers.active()
+            if time.monotonic() >= written_by:
+                raise ClusterError(TOO_LATE)
             try:
-                answer = controllers.ask(node, lambda: leader_elections.elect(election_type, keys, self._timeout_ms))
+                answer = controllers.ask_until(node, lambda: leader_elections.elect(election_type, keys, self._timeout_ms), written_by)
             except ClusterError:
                 self.elections_in_doubt.update(keys)
                 raise

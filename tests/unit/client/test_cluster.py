@@ -14,6 +14,7 @@ from typing import Any
 
 import fake_brokers
 import pytest
+from kafka.errors import KafkaTimeoutError
 from kafka.protocol.admin import DescribeClusterResponse, DescribeTopicPartitionsResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import (
@@ -29,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.kept_memory import size_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import TURNS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import READ, TURNS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
@@ -85,11 +86,11 @@ class Hanging(Cluster):
     def _current(self) -> set[int]:
         return set(range(100))
 
-    def _answered_by(
-        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str, written_by: float = math.inf
+    def _ask_any(
+        self, make: Callable[[], Any], nodes: Sequence[Any], hedge_after: float, purpose: str = READ, written_by: float = math.inf
     ) -> tuple[Any, Any]:
         self.seconds = deadline.at_most(float("inf"))
-        raise ClusterError("no broker answered")
+        raise KafkaTimeoutError
 
 
 def test_a_change_waits_for_some_hanging_brokers_and_not_for_all_of_them() -> None:

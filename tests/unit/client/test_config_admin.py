@@ -104,7 +104,9 @@ class FakeAdmin(ConfigAdmin):
     def _ask(self, make: Callable[[], Any], hedge_after: float = 0.0, at_most: int | None = None) -> Any:
         return self._answer("any", make())
 
-    def _send_write_to(self, make: Callable[[], Any], _not_answered: Any = None, once: bool = False) -> tuple[int, Any]:
+    def _send_write_to(
+        self, make: Callable[[], Any], not_answered: Any = None, once: bool = False, written_by: float | None = None
+    ) -> tuple[int, Any]:
         return 2, self._answer("any", make())
 
 

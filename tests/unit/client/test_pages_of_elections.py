@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, cluster
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, change_client
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import LIMIT_REACHED, NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -21,16 +21,23 @@ KEYS = [("t", partition) for partition in range(3)]
 
 
 class Slow(NativeCluster):
-    """The controller elects one partition of each request, and takes `seconds` for it. `dead_after`: requests after which no broker accepts connections."""
+    """The controller elects one partition of each request, and takes `seconds` for it. `dead_after`: requests after which no broker answers.
 
-    def __init__(self, seconds: float = 0.0, dead_after: int = 99) -> None:
+    `is_got`: whether one gets the next request.
+    """
+
+    def __init__(self, seconds: float = 0.0, dead_after: int = 99, is_got: bool = False) -> None:
         super().__init__(Connection(("127.0.0.1:1",), request_timeout=5.0))
         self.backend, self._numbers = backend_selection.NATIVE, backend_selection.Numbers(93)
-        self.seconds, self.dead_after, self.sent = seconds, dead_after, list[Any]()
+        self.seconds, self.dead_after, self.is_got = seconds, dead_after, is_got
+        self.sent, self.written_by = list[Any](), set[float]()
 
-    def _send_write(self, make: Callable[[], Any], not_answered: Any = None, once: bool = False) -> Any:
-        assert once
+    def _send_write(self, make: Callable[[], Any], not_answered: Any = None, once: bool = False, written_by: float | None = None) -> Any:
+        assert once and written_by
+        self.written_by.add(written_by)
         if len(self.sent) == self.dead_after:
+            if self.is_got:
+                not_answered({1})
             raise ClusterError("connection refused")
         asked = [number for topic in make().topic_partitions for number in topic.partitions]
         self.sent.append(asked)
@@ -63,22 +70,24 @@ def test_what_is_left_over_is_sent_again(slow: Callable[..., Slow]) -> None:
     one = slow()
     assert set(one.elect_designated(dict.fromkeys(KEYS, 1)).values()) == {None}
     assert one.sent == [[0, 1, 2], [1, 2], [2]]
+    assert len(one.written_by) == 1
 
 
 def test_what_is_left_over_is_not_sent_when_its_guards_are_old(slow: Callable[..., Slow], monkeypatch: pytest.MonkeyPatch) -> None:
     """The next attempt reads them again."""
-    monkeypatch.setattr(cluster, "ONCE_SECONDS", 0.1)
+    monkeypatch.setattr(change_client, "ONCE_SECONDS", 0.1)
     one = slow(seconds=0.3)
     answers = one.elect_designated(dict.fromkeys(KEYS, 1))
     assert one.sent == [[0, 1, 2]]
     assert answers[KEYS[0]] is None
 
 
-def test_what_is_elected_is_known_although_no_broker_takes_the_next_request(slow: Callable[..., Slow]) -> None:
+@pytest.mark.parametrize("is_got", [False, True])
+def test_what_is_elected_is_known_although_no_broker_answers_the_next_request(slow: Callable[..., Slow], is_got: bool) -> None:
     """Else the partition counts as one that another tool has elected, and its lost replicas still as safe to start."""
-    one = slow(dead_after=1)
-    try:
-        known = one.elect_designated(dict.fromkeys(KEYS, 1)).get(KEYS[0], "left out") is None
-    except ClusterError:
-        known = KEYS[0] in one.elections_in_doubt
-    assert known
+    one = slow(dead_after=1, is_got=is_got)
+    answers = one.elect_designated(dict.fromkeys(KEYS, 1))
+    assert [refused and refused.error for refused in answers.values()] == [None, LIMIT_REACHED, LIMIT_REACHED]
+    assert one.elections_in_doubt == ({*KEYS[1:]} if is_got else set())
+    with pytest.raises(ClusterError):
+        slow(dead_after=0).elect_designated(dict.fromkeys(KEYS, 1))

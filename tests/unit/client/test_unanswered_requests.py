@@ -15,6 +15,7 @@ import pytest
 from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.address_client import AddressClient
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -389,6 +390,22 @@ def test_brokers_that_answer_hang_nowhere_although_each_listener_states_its_own_
         with Cluster(Connection((broker.server, other_outside.server), request_timeout=1.0)) as cluster:
             assert cluster.silent(None, {1, 2}) == set()
             assert cluster.silent({1}) == set()
+
+
+def test_a_broker_of_which_all_others_state_their_own_addresses_may_still_hang(broker: fake_brokers.Broker) -> None:
+    """Each of these addresses answers. But none of them answers as this broker."""
+    with fake_brokers.brokers(1) as (other,):
+        both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        for one in (broker, other):
+            one.names([*both, (3, "127.0.0.1", one.port)])
+            one.follows({1: 0.0, 2: 0.0, 3: 0.0})
+        with Cluster(Connection((broker.server, other.server), request_timeout=1.0)) as cluster:
+            assert cluster.silent({3}) == {3}
+
+
+def test_an_address_that_no_broker_can_have_does_not_answer() -> None:
+    with AddressClient(Connection(("127.0.0.1:1",), request_timeout=1.0), [("", 0), ("127.0.0.1", -1)]) as client:
+        assert client.that_answer() == set()
 
 
 def test_a_broker_that_states_the_address_of_another_server_as_its_own_is_no_second_one(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import ElectLeadersResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import cluster as client_cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import change_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
@@ -44,7 +44,7 @@ class MadeUp(ElectingCluster):
         super().__init__(Connection(("127.0.0.1:1",), controllers))
         self.brokers = brokers
 
-    def _send_write(self, make: Callable[[], Any], not_answered: Any = None, once: bool = False) -> Any:
+    def _send_write(self, make: Callable[[], Any], not_answered: Any = None, once: bool = False, written_by: float | None = None) -> Any:
         if self.got:
             not_answered({*self.got})
         if isinstance(self.brokers, Exception):
@@ -70,7 +70,8 @@ def active(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         def active(self) -> tuple[str, None]:
             return "controller", None
 
-        def ask(self, node: str, make: Callable[[], Any]) -> Any:
+        def ask_until(self, node: str, make: Callable[[], Any], written_by: float) -> Any:
+            assert time.monotonic() < written_by
             controller.asked += 1
             found = controller.answers.pop(0)
             if isinstance(found, Exception):
@@ -206,7 +207,7 @@ def test_an_unclean_election_is_not_asked_of_the_controller_when_its_guards_are_
     active: SimpleNamespace, opened: Callable[..., MadeUp], monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     """Brokers that accept connections and answer nothing, or another controller that hangs, each take request_timeout."""
-    monkeypatch.setattr(client_cluster, "ONCE_SECONDS", 0.1)
+    monkeypatch.setattr(change_client, "ONCE_SECONDS", 0.1)
     cluster = opened(ClusterError("no broker answered"))
     owner, method = (cluster, "_send_write") if slow == "brokers" else (controller_listener.Controllers, "active")
     at_once = getattr(owner, method)

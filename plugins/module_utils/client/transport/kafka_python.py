@@ -35,6 +35,7 @@ API_VERSIONS = 18
 READ_BYTES = 1 << 16
 # The share of the time for a connection in which its name must be resolved, so that this error comes before that of the time limit.
 NAME_TIME = 0.8
+LOGIN_SECONDS = 0.01  # between two looks at a connection that logs in again
 
 
 def connections(connection: Connection, servers: Sequence[str], memory: Memory) -> tuple[Any, Any]:
@@ -83,10 +84,20 @@ def _get_connection(
 
 
 async def _ready(manager: Any, node_id: Any, timeout_ms: float) -> None:
-    """Wait until a request to a node is written at once. kafka-python keeps one for a connection that is being made, and cannot take it back."""
+    """Wait until a request to a node is written at once. KafkaTimeoutError after `timeout_ms`.
+
+    kafka-python keeps one for a connection that is being made, or logs in again (KIP-368), and cannot take it back.
+    """
+    end = time.monotonic() + timeout_ms / 1000
     connection = manager.get_connection(node_id)
     if not connection.connected:
         await manager.wait_for(connection.init_future, timeout_ms)
+    while connection._reauth.is_reauthenticating:
+        if time.monotonic() >= end:
+            raise errors.KafkaTimeoutError("it does not answer a new login")
+        await manager._net.sleep(LOGIN_SECONDS)
+    if not connection.connected:  # or kafka-python would keep the request for the next one
+        raise errors.KafkaConnectionError("its connection ended before the request was written")
 
 
 async def _build_transport(manager: Any, resolver: Resolver, guarded: loopback_peers.Secret | None, node: Any, timeout_at: float) -> Any:

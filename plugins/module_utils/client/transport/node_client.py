@@ -128,10 +128,10 @@ class NodeClient:
                     first.failure(error)
                 over(turn)
 
-            self._send(node, make(), end, is_in_time).add_callback(succeeded).add_errback(failed)
+            self._send(node, make(), end, seconds_left).add_callback(succeeded).add_errback(failed)
 
-        def is_in_time(seconds: float) -> bool:
-            return not has_returned and time.monotonic() + seconds < written_by
+        def seconds_left() -> float:
+            return 0.0 if has_returned else written_by - time.monotonic()
 
         def over(turn: Any) -> None:
             if not turn.is_done:
@@ -151,31 +151,29 @@ class NodeClient:
             has_returned = True
         return answered
 
-    def _send(self, node: Any, request: Any, end: float | None = None, is_in_time: Callable[[float], bool] | None = None) -> Any:
-        return self._net.call_soon_with_future(self._exchange, node, request, end, is_in_time)
+    def _send(self, node: Any, request: Any, end: float | None = None, seconds_left: Callable[[], float] | None = None) -> Any:
+        return self._net.call_soon_with_future(self._exchange, node, request, end, seconds_left)
 
-    async def _exchange(self, node: Any, request: Any, end: float | None, is_in_time: Callable[[float], bool] | None) -> Any:
+    async def _exchange(self, node: Any, request: Any, end: float | None, seconds_left: Callable[[], float] | None) -> Any:
         """Send a request and return the answer. KafkaError for any failure, within the time limit and before `end`.
 
-        is_in_time  whether the node may get the request, so many seconds from now on; with it the time limit is also that of a pause before the request
+        seconds_left  in which the node may get the request; with it the time limit is also that of a pause before the request
         """
         began, pause = time.monotonic(), max(0.0, self._throttled_until.get(node, 0.0) - time.monotonic())
-        if is_in_time and not is_in_time(pause):
+        if seconds_left and seconds_left() <= pause:
             raise errors.KafkaTimeoutError(TOO_LATE)
         await self._pause(node, end)
         limit_ms = min(self._limit_ms(node), int(self._seconds(end) * 1000))
         if limit_ms <= 0:
             raise errors.KafkaTimeoutError(OUT_OF_TIME)
-        ends = (began if is_in_time else time.monotonic()) + limit_ms / 1000
+        ends = (began if seconds_left else time.monotonic()) + limit_ms / 1000
 
         def left_ms() -> int:
             return max(0, int((ends - time.monotonic()) * 1000))
 
         try:
-            if is_in_time:
-                await self._manager.ready(node, left_ms())
-                if not is_in_time(0.0):
-                    raise errors.KafkaTimeoutError(TOO_LATE)
+            if seconds_left:
+                await self._ready(node, left_ms(), seconds_left)
             # kafka-python has no time limit for a request that waits for a TLS handshake.
             answer = await self._manager.wait_for(self._manager.send(request, node_id=node, request_timeout_ms=left_ms()), left_ms())
         except errors.KafkaError as error:
@@ -187,6 +185,18 @@ class NodeClient:
             raise errors.KafkaConnectionError(f"{type(error).__name__}: {error}") from error
         self._throttled_until[node] = time.monotonic() + getattr(answer, "throttle_time_ms", 0) / 1000
         return answer
+
+    async def _ready(self, node: Any, limit_ms: int, seconds_left: Callable[[], float]) -> None:
+        """Wait until a request to a node is written at once. KafkaTimeoutError after `limit_ms`, and if the node may not get it any more."""
+        written_ms = max(0.0, seconds_left() * 1000)
+        try:
+            await self._manager.ready(node, min(limit_ms, written_ms))
+        except errors.KafkaTimeoutError as error:
+            if limit_ms < written_ms:
+                raise
+            raise errors.KafkaTimeoutError(TOO_LATE) from error
+        if seconds_left() <= 0:
+            raise errors.KafkaTimeoutError(TOO_LATE)
 
     def _limit_ms(self, _node: Any) -> int:
         """Return the time limit of one answer of a node, in milliseconds."""

@@ -34,7 +34,7 @@ class Nodes(NodeClient):
         self.asked: list[str] = []
         self.ends: list[float | None] = []
 
-    def _send(self, node: Any, request: Any, end: float | None = None, is_in_time: Any = None) -> Any:
+    def _send(self, node: Any, request: Any, end: float | None = None, seconds_left: Any = None) -> Any:
         self.asked.append(node)
         self.ends.append(end)
         found = self.nodes[node]
@@ -153,7 +153,7 @@ class Listing(NodeClient):
         super().__init__(Connection(("127.0.0.1:1",), request_timeout=5.0), ["127.0.0.1:1"])
         self._answer, self._decoded_bytes = answer, decoded_bytes
 
-    def _send(self, node: Any, request: Any, end: float | None = None, is_in_time: Any = None) -> Any:
+    def _send(self, node: Any, request: Any, end: float | None = None, seconds_left: Any = None) -> Any:
         self._memory.decode(node, self._decoded_bytes)
         return Future().success(self._answer)
 
