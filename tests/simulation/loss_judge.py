@@ -47,7 +47,9 @@ class LossJudge:
         log = self._cluster.brokers[leader].logs.get(key)
         if log is None or key[0] in self._cluster.created_again:
             return None
-        lacking = [one for one in self._cluster.written.get(key, ()) if not log.has(one)]
+        # A producer may have sent the same records again, to a later leader, which wrote them at the same offset: two leaders wrote them, so logs fork there.
+        own = {(one.name, one.base, one.epoch) for one in (*log.batches, *log.deleted)}
+        lacking = [one for one in self._cluster.written.get(key, ()) if (one.name, one.base, one.epoch) not in own]
         most = sum(_records(one) for one in lacking if self._cluster.was_committed(key, one.name))
         # What the cleaner, or retention, has removed from a log is not lost by the election.
         gone = self.lost_before[key] | {one.name for other in self._logs(key) for one in other.deleted}

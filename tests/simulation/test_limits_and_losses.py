@@ -128,6 +128,13 @@ def test_records_that_a_broker_has_lost_void_upper_bounds_but_those_of_the_elr(l
     assert loss.losses.violation(KEY, 1, {**bounds, "upper_bound_from": "elr"}) is not None
 
 
+def test_records_that_two_leaders_wrote_at_one_offset_are_lost_by_the_word_of_epochs(loss: Loss) -> None:
+    """The producer has sent them again. Logs are compared by epochs, so they fork there."""
+    (written,) = loss.cluster.brokers[2].logs[KEY].batches
+    loss.cluster.brokers[1].logs[KEY].append(written._replace(epoch=written.epoch - 1))
+    assert loss.losses.violation(KEY, 1, {"lower_bound": 3, "lower_bound_from": "x", "upper_bound": 3, "upper_bound_from": "x"}) is None
+
+
 def test_what_another_broker_has_lost_of_another_partition_voids_no_bound(loss: Loss) -> None:
     loss.events.harmed.add(3)
     loss.cluster.lost_ends["orders", 1] = {"committed"}
