@@ -443,10 +443,13 @@ class Judges:
         return {key for key in self.files.open_elections() if self._cluster.controller.partitions[key].leader == NO_LEADER}
 
     def _awaiting_unlisted(self) -> set[Key]:
-        """Return the partitions whose orders the journal has open for a broker that is down and not listed: it may hang, for all that a run can know."""
+        """Return the partitions whose orders the journal has open for a broker that is down and not listed: it may hang, for all that a run can know.
+
+        Also for an id that a broker has invented, which lies: it looks the same.
+        """
         if not self._cluster.release.is_oldest:
             return set()
-        return self.files.open_for([number for number, one in self._cluster.brokers.items() if not one.running])
+        return self.files.open_for_others([number for number, one in self._cluster.brokers.items() if one.running])
 
     def _unconfirmed(self) -> set[Key]:
         """Return the partitions that the journal has open with another order while no second broker lives, which must state the same replicas.

@@ -60,9 +60,9 @@ class WorkdirFiles:
         """Return the partitions whose orders the journal has open with an election that a run may have sent."""
         return {key for intent in self._open_intents() for key in intent.elections}
 
-    def open_for(self, brokers: Collection[int]) -> set[Key]:
-        """Return the partitions whose orders the journal has open, and one of these brokers may still change them."""
-        return {key for intent in self._open_intents() if intent.brokers & {*brokers} for key, _order in intent.orders}
+    def open_for_others(self, brokers: Collection[int]) -> set[Key]:
+        """Return the partitions whose orders the journal has open, and another broker than these may still change them, for all that it knows."""
+        return {key for intent in self._open_intents() if intent.brokers - {*brokers} for key, _order in intent.orders}
 
     def changed_orders(self) -> set[Key]:
         """Return the partitions that the journal has open with another order than before."""
