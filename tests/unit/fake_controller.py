@@ -15,7 +15,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
     FetchedBatch,
     LogEnd,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
@@ -35,7 +34,7 @@ class Killed(BaseException):
 class Controller:
     """Three partitions of replicas 1 (dead), 2 and 3; elects the first live replica of the order. Ends the caller at request `end_at`.
 
-    `operations`: those on the cluster that it allows. `misstated`: states as the broker shows them that answers all reads but those of the second broker.
+    `allowed`: operations on the cluster. `misstated`: states as the broker shows them that answers all reads but those of the second broker.
     """
 
     backend, cluster_id, lists_fenced = "compat", "abc", True
@@ -56,7 +55,7 @@ class Controller:
         self.elections_in_doubt: set[TopicPartition] = set()
         self.moves: set[TopicPartition] = set()  # partitions under reassignment
         self.misstated: dict[TopicPartition, PartitionState] = {}
-        self.operations: frozenset[str] | None = frozenset({"ALTER", "DESCRIBE"})
+        self.allowed: frozenset[str] | None = frozenset({"ALTER", "DESCRIBE"})
         self.unlisted: set[int] = set()  # brokers that hang, and are not listed any more
         self.alone = False  # whether no second broker answers
 
@@ -92,9 +91,9 @@ class Controller:
         self._request()
         return self.levels.get(feature)
 
-    def permissions(self, topics: Collection[str] | None) -> Permissions:
+    def operations(self) -> frozenset[str] | None:
         self._request()
-        return Permissions(self.operations)
+        return self.allowed
 
     def listed(self) -> set[int]:
         return {*ALIVE, *self.hanging}

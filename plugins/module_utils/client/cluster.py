@@ -120,6 +120,12 @@ class Cluster(RegistrationClient, ReplicaLogClient, ChangeClient):
         # Any live broker: the missing permission may be the one that finding followers of the active controller needs.
         return permissions.probe(lambda make: self._ask_of(self._unfenced(), make), topics, moves)
 
+    def operations(self) -> frozenset[str] | None:
+        """Return the operations on the cluster that brokers allow this client, None if they do not state them."""
+        from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import permissions
+
+        return permissions.cluster_operations(self._ask)
+
     def reassignments(self) -> dict[TopicPartition, OngoingReassignment]:
         """Return every reassignment under way by partition. ClusterError without DESCRIBE on the cluster."""
         answer = self._ask(lambda: reassignments.list_reassignments(self._timeout_ms))

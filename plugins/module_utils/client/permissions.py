@@ -34,14 +34,14 @@ def probe(ask: Ask, topics: Collection[str] | None, moves: bool = False) -> Perm
 
     `moves`: replicas of all topics are to be moved, whichever topics were selected. `ask` sends a request to any broker. It needs Kafka 2.8 or newer.
     """
-    described = ask(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True, endpoint_type=1))
+    on_cluster = cluster_operations(ask)
     sees_all = topics is None or moves
     named = [] if topics is None else _rows(ask, topics)
     names = {row.name for row in named}
     others = [row for row in _rows(ask, None) if row.name not in names] if sees_all else []
     rows = [*named, *others]
     return Permissions(
-        cluster=operations(described.authorized_operations),
+        cluster=on_cluster,
         topics={
             row.name: frozenset() if row.error_code == TOPIC_AUTHORIZATION_FAILED else operations(row.authorized_operations) for row in rows
         },
@@ -51,6 +51,12 @@ def probe(ask: Ask, topics: Collection[str] | None, moves: bool = False) -> Perm
         moving=names | {row.name for row in others if any(partition.offline_replicas for partition in row.partitions)},
         named=None if topics is None else names,
     )
+
+
+def cluster_operations(ask: Ask) -> frozenset[str] | None:
+    """Return the operations on the cluster that brokers allow this client, None if they do not state them."""
+    described = ask(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True, endpoint_type=1))
+    return operations(described.authorized_operations)
 
 
 def _rows(ask: Ask, topics: Collection[str] | None) -> list[Any]:

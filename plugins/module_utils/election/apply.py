@@ -236,7 +236,7 @@ class Recovery:
         """Return whether this client may elect. Brokers are asked only if something would be elected; those that state no operations let it try."""
         if all(result.outcome != Outcome.ELECTED for result in forecast):
             return True
-        operations = self._cluster.permissions(()).cluster
+        operations = self._cluster.operations()
         return operations is None or "ALTER" in operations
 
     def elect(self) -> None:

@@ -21,7 +21,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     Reordering,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import LogSource, read_logs
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     TopicPartition,
@@ -39,7 +38,7 @@ class ElectionCluster(LogSource, Reordering, Protocol):
     backend: str
 
     def feature_level(self, feature: str) -> int | None: ...
-    def permissions(self, topics: Collection[str] | None) -> acls.Permissions: ...
+    def operations(self) -> frozenset[str] | None: ...
     def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
     def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]: ...
 

@@ -115,7 +115,7 @@ def test_a_dry_run_says_that_nothing_is_elected_without_permission(tmp_path: Pat
     """None: brokers do not state what is allowed."""
     entry = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
     cluster = Described()
-    cluster.operations = None if operations is None else frozenset(operations)
+    cluster.allowed = None if operations is None else frozenset(operations)
     recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
     recovery._entries = [found_again(entry)]
     recovery.predict()
