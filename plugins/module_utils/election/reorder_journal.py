@@ -352,3 +352,9 @@ def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left
         if ours and state.replicas not in {order for change in ours for order in (change.original, change.changed)}:
             found[key] = changes
     return found
+
+
+def of_other_replicas(left: Left, states: Mapping[TopicPartition, PartitionState]) -> set[TopicPartition]:
+    """Return the partitions that have other replicas than those of which runs of this workdir set another order, or are of another topic."""
+    changes = with_another_order({key: rows for key, rows in left.items() if key in states})
+    return {key for key, rows in changes.items() if not any(row.is_of(states[key]) for row in rows)}

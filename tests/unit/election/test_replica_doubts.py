@@ -103,6 +103,29 @@ def test_no_order_is_restored_unless_a_second_broker_states_the_same_replicas(tm
     assert ("no second broker" if alone else "and broker 3 [4, 3, 2]") in warning
 
 
+def test_an_order_is_kept_and_warned_of_if_one_broker_alone_states_other_replicas(tmp_path: Path) -> None:
+    """It lies: the partition has the order of the election still."""
+    controller = Controller()
+    controller.states[LIED] = replace(controller.states[LIED], replicas=CHANGED)
+    controller.misstated[LIED] = replace(controller.states[LIED], replicas=(4, 3, 2))
+    with Journal(tmp_path / "j", "abc") as journal:
+        journal.intend([ChangedOrder(*LIED, "id", BEFORE, CHANGED)], [])
+    with Journal(tmp_path / "j", "abc") as journal:
+        assert replica_orders.repair(controller, journal) == []
+        (warning,) = order_warnings(controller, journal.left_behind(), tmp_path / "j")
+    assert "1 partitions keep the replica order of an election (t-0)" in warning
+
+
+def test_without_a_second_broker_a_request_that_was_never_answered_is_warned_of_too(tmp_path: Path) -> None:
+    controller = Controller()
+    controller.alone, controller.in_doubt = True, {LIED: {3}}
+    controller.states[LIED] = replace(controller.states[LIED], replicas=CHANGED)
+    with Journal(tmp_path / "j", "abc") as journal:
+        journal.intend([ChangedOrder(*LIED, "id", BEFORE, CHANGED)], [])
+        kept, unanswered = order_warnings(controller, journal.left_behind(), tmp_path / "j")
+    assert "no second broker" in kept and "was never answered by broker 3" in unanswered
+
+
 def test_without_a_second_broker_only_an_election_that_needs_no_other_order_is_done(tmp_path: Path) -> None:
     controller = Controller()
     controller.alone = True
