@@ -61,7 +61,7 @@ class Broker:
     incarnation  how often it was started
     heard_until  when its last heartbeat came, if the controllers do not hear it now
     is_registered  by the process that runs: the session of the one before has ended
-    is_registering  it has started again, and is fenced until it has caught up with the metadata log
+    is_registering  it has started again, and is fenced until it has caught up with the metadata log; who reads the quorum after `known_to_come_at` sees it
     has_open_port  it accepts connections: since it was unfenced for the first time after its start
     fetched_at   when it fetched the metadata log last
     follower_ends  of partitions that it leads: where each follower's log ended that has fetched since
@@ -85,6 +85,7 @@ class Broker:
     incarnation: int = 0
     is_registered: bool = True
     is_registering: bool = False
+    known_to_come_at: float = -math.inf
     logs: dict[Key, Log] = field(default_factory=dict)
     disks: Disks = field(default_factory=Disks)
     image: dict[Key, Partition] = field(default_factory=dict)

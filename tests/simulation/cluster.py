@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from random import Random
@@ -74,6 +75,7 @@ class SimulatedCluster:
         self.after_election: Callable[[Key, Partition, Partition], None] = lambda _key, _before, _after: None
         self.before_config: Callable[[Resource, Sequence[Operation]], None] = lambda _resource, _operations: None
         self._checkpoints = Random(self.world.random.random())
+        self.quorum_read_at = -math.inf  # when control nodes read last which brokers fetch the metadata log
         self.configs, self.quotas, self.client_quotas = DynamicConfigs(), Quotas(), ClientQuotas(world)
         self.transactions, self.groups = Transactions(self), Groups(self)
         self.destroyed: list[tuple[Key, int, int, list[Batch]]] = []  # partition, leader epoch, broker, what it truncated
@@ -568,6 +570,7 @@ class SimulatedCluster:
 
     def _is_known_to_come(self, broker: Broker, incarnation: int) -> None:
         broker.is_registering = broker.incarnation == incarnation and not self.controller.alive(broker.node_id)
+        broker.known_to_come_at = self.world.now
 
     def _unfence(self, broker: Broker, incarnation: int) -> None:
         if not broker.running or broker.incarnation != incarnation:

@@ -180,6 +180,7 @@ class Judges:
             for one in (*before.isr, *before.elr)
             if brokers[one].running
             and brokers[one].is_registering
+            and brokers[one].known_to_come_at <= self._cluster.quorum_read_at
             and self._cluster.is_heard(brokers[one])  # how long one stays fenced that is cut off is not known
             and key in brokers[one].logs
         ]

@@ -110,7 +110,7 @@ def describe_quorum(broker: Broker, _request: Any) -> Any:
 def quorum(cluster: SimulatedCluster) -> Any:
     """Return the active controller's description of the metadata quorum."""
     topic = DescribeQuorumResponse.TopicData
-    now = cluster.world.now
+    now = cluster.quorum_read_at = cluster.world.now
 
     def replica(node: int, seconds: float) -> Any:
         stamp = int((cluster.controllers_clock() - seconds) * 1000)

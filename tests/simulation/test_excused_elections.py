@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from simulation.cluster import SESSION_SECONDS
+from simulation.metadata_answers import quorum
 from simulation.runs import AFTER_RUN_SECONDS, LATE_SECONDS
 from simulation.test_simulated_judges import KEY, Incident
 
@@ -113,3 +114,17 @@ def test_what_a_fenced_broker_holds_that_throttles_its_clients_is_given_up(incid
     incident.elect()
     incident.cluster.world.wait(SESSION_SECONDS)
     assert bool(incident.truncate()) == is_judged
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_an_election_is_judged_if_its_run_could_know_that_a_clean_leader_is_coming_back(tmp_path: Path, is_known: bool) -> None:
+    """It reads that of the quorum, right before it sets the order."""
+    incident = Incident(tmp_path, gives_up=False)
+    quorum(incident.cluster)
+    incident.cluster.start(3, clean=True)
+    while not incident.cluster.brokers[3].is_registering:
+        incident.cluster.world.wait(0.01)
+    if is_known:
+        quorum(incident.cluster)
+    incident.elect()
+    assert any("a clean leader, is coming back" in one for one in incident.judges.violations) == is_known
