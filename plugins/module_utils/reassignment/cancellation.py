@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition, chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
 # Partitions per request. A second request waits until brokers have created the replicas of the first, which takes longer the more there are.
@@ -29,6 +30,7 @@ class Cancellable(PartitionSource, Protocol):
     """The methods of a cluster that a cancellation uses."""
 
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> Mapping[TopicPartition, Answer]: ...
+    def reassignments(self) -> Mapping[TopicPartition, OngoingReassignment]: ...
     def cancel(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, Answer]: ...
 
 
@@ -48,10 +50,13 @@ class Cancellation(NamedTuple):
 def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancellation:
     """Cancel these moves (KIP-455), then restore the order of their replicas. A move that has ended already is not a problem.
 
+    No order is restored if the cancellation leaves other replicas than the move began with, because another tool changed them: that would be another move.
+
     Waits at most SETTLED_SECONDS for brokers to learn of it. Raises nothing if the cluster fails: the result has the errors.
     """
     problems: dict[TopicPartition, Answer] = {}
     ended: list[TopicPartition] = []
+    changed = _changed_by_others(cluster, moves)
     for batch in chunks(moves, BATCH):
         try:
             answers = cluster.cancel(batch)
@@ -68,10 +73,20 @@ def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancel
     try:
         states = cluster.partitions(ended) if ended else {}
         arrived = {key for key in ended if key in states and states[key].replicas == moves[key].target}
-        disordered = _restore_orders(cluster, {key: move for key, move in moves.items() if key not in problems and key not in arrived})
+        settled = problems.keys() | arrived | changed
+        disordered = _restore_orders(cluster, {key: move for key, move in moves.items() if key not in settled})
     except RecoveryError as error:
         return Cancellation(problems, arrived, f"the order of replicas could not be restored everywhere: {error}")
     return Cancellation(problems, arrived, f"the replica order of {disordered} partitions could not be restored" if disordered else None)
+
+
+def _changed_by_others(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> set[TopicPartition]:
+    """Return the partitions that have other replicas after a cancellation than their moves began with. The controller knows that, brokers may be behind."""
+    try:
+        under_way = cluster.reassignments()
+    except RecoveryError:  # so does the cancellation then, or brokers show the replicas
+        return set()
+    return {key for key, move in moves.items() if key in under_way and {*under_way[key].original} != {*move.current}}
 
 
 def _restore_orders(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> int:

@@ -15,7 +15,8 @@ from fake_reassignment_controller import REGISTERED, SIZE, Answer, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import ExecutionLimits, ReassignmentExecutor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.results import MoveResult, diff, predict_results, report
@@ -432,6 +433,20 @@ def test_a_cancelling_that_fails_is_said() -> None:
 
     found = cancellation.cancel(Unheard(Clock()), {("t", 0): Move("t", 0, (1, 2, 3), (4, 2, 3))})
     assert found.problems["t", 0][1] == "no broker answered; run again to cancel it" and found.warning is None
+
+
+def test_no_order_is_restored_if_another_tool_changed_the_replicas_before_the_move() -> None:
+    """Brokers that are behind still show the replicas of the move, which are those that it began with: that order would be another move."""
+
+    class Behind(Moved):
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+            return {key: replace(state, replicas=(1, 3, 2)) for key, state in super().partitions(keys).items()}
+
+    cluster = Behind(Clock())
+    cluster.ongoing["t", 0], cluster.begun["t", 0] = OngoingReassignment((1, 3, 2), (3,), (2,)), cluster.clock.now
+    found = cancellation.cancel(cluster, {("t", 0): Move("t", 0, (3, 1, 2), (1, 3))})
+    assert cluster.states["t", 0].replicas == (1, 2) and not cluster.ongoing
+    assert (found.problems, found.warning) == ({}, None)
 
 
 # --- what is reported ----------------------------------------------------------------------------------------------
