@@ -48,6 +48,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     without_offsets,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.stalled_runs import restore_later, restore_own
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import acls
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     INTERNAL_TOPICS,
@@ -216,11 +217,9 @@ class Recovery:
         left = self._left_behind()
         forecast = designated_election.predict(self._cluster, self._entries, left)
         forecast = [self._record_saver.foreseen(entry, result) for entry, result in zip(self._entries, forecast, strict=True)]
-        if not self._may_alter(forecast):
-            forecast = [
-                not_allowed(entry) if result.outcome == Outcome.ELECTED else result
-                for entry, result in zip(self._entries, forecast, strict=True)
-            ]
+        is_elected = [result.outcome == Outcome.ELECTED for result in forecast]
+        if any(is_elected) and not acls.may_elect(self._cluster.operations()):
+            forecast = [not_allowed(one) if elected else row for one, elected, row in zip(self._entries, is_elected, forecast, strict=True)]
         others = [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS]
         doubtful = may_change(others, self.results.rows if self._decide_again else ())
         if doubtful and offsets_came_within_reach(self._cluster, self.results.rows, forecast):
@@ -231,13 +230,6 @@ class Recovery:
         self.results.rows += forecast
         self._record_saver.expect(self._entries)
         self.warnings += [*self._record_saver.warnings, *order_warnings(self._cluster, left, self._journal_path)]
-
-    def _may_alter(self, forecast: Sequence[Result]) -> bool:
-        """Return whether this client may elect. Brokers are asked only if something would be elected; those that state no operations let it try."""
-        if all(result.outcome != Outcome.ELECTED for result in forecast):
-            return True
-        operations = self._cluster.operations()
-        return operations is None or "ALTER" in operations
 
     def elect(self) -> None:
         """Restore orders that a killed run left, then elect all entries, or as many as time and signals allow, and set their results.

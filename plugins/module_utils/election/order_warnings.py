@@ -36,11 +36,10 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
     states = cluster.partitions(set(left))
     moving = under_reassignment(cluster, with_another_order(left))
     awaiting = awaiting_election(cluster, left, states) - moving
-    kept = moving | awaiting
-    to_confirm = to_restore(left, states).keys() | of_other_replicas(left, states)
-    doubted = doubted_orders(cluster, left, states, to_confirm - kept)
-    kept |= doubted.keys()
-    changed, others = sorted(to_restore(left, states).keys() - kept), sorted(foreign(left, states).keys() - kept)
+    restorable, waiting = to_restore(left, states).keys(), moving | awaiting
+    doubted = doubted_orders(cluster, left, states, (restorable | of_other_replicas(left, states)) - waiting)
+    kept = waiting | doubted.keys()
+    changed, others = sorted(restorable - kept), sorted(foreign(left, states).keys() - kept)
     if moving:
         yield (
             f"{len(moving)} partitions that an election left in another replica order have a reassignment under way ({some_names(sorted(moving))}), which "
@@ -69,7 +68,7 @@ def order_warnings(cluster: Reordering, left: Left, journal_path: Path) -> Itera
             f"{len(changed)} partitions still have the replica order of an election ({some_names(changed)}); "
             "run again with allow_data_loss to put their order back"
         )
-    doubtful = sorted((cluster.in_doubt.keys() & left.keys()) - {*changed, *others, *kept} | (cluster.in_doubt.keys() & doubted.keys()))
+    doubtful = sorted((cluster.in_doubt.keys() & left.keys()) - {*changed, *others, *waiting})
     if doubtful:
         yield (
             f"a request to change the replica order of {len(doubtful)} partitions ({some_names(doubtful)}) was never answered by broker "

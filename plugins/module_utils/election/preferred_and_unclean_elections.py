@@ -75,7 +75,7 @@ class Kip460Cluster(blast_radius.BrokerSource, disk_verdicts.VerdictCluster, Pro
 
     def feature_level(self, feature: str) -> int | None: ...
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]: ...
-    def permissions(self, topics: Collection[str] | None) -> acls.Permissions: ...
+    def operations(self) -> frozenset[str] | None: ...
     def unreachable_rows(self) -> list[dict[str, Any]]: ...
 
 
@@ -156,8 +156,7 @@ class LeaderElection:
     def predict(self) -> None:
         """Set the results to FAILED if this client may not ALTER the cluster. Otherwise they are already those that `elect` would have."""
         keys = self._to_ask_for()
-        operations = self._cluster.permissions(()).cluster if keys else None
-        if operations is not None and "ALTER" not in operations:
+        if keys and not acls.may_elect(self._cluster.operations()):
             self.results |= {
                 key: ElectionResult.of(
                     self._before[key],

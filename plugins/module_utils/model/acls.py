@@ -176,3 +176,8 @@ def _placeholder(word: str) -> str:
 
 def _camel(operation: str) -> str:
     return "".join(word.capitalize() for word in operation.split("_"))
+
+
+def may_elect(operations: Collection[str] | None) -> bool:
+    """Return whether a client with these operations on the cluster may elect leaders. None: brokers do not state them, so it may try."""
+    return operations is None or "ALTER" in operations

@@ -21,7 +21,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.acls import Permissions
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
@@ -43,8 +42,8 @@ class Elections(Controller):
         self.asked.append(list(keys))
         return self.elect_unclean(keys) if self.says is None else {key: self.says[key] for key in keys if key in self.says}
 
-    def permissions(self, topics: Collection[str] | None) -> Permissions:
-        return Permissions(cluster=frozenset({"DESCRIBE"}))
+    def operations(self) -> frozenset[str] | None:
+        return frozenset({"DESCRIBE"})
 
     def registered(self) -> list[Any]:
         return []
