@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -329,10 +329,7 @@ def to_restore(left: Left, states: Mapping[TopicPartition, PartitionState]) -> d
     `states`: present states. An order that another tool has set since is not touched. Whatever the journal has, only the order changes, not the replicas.
     """
     orders = {}
-    for key, changes in with_another_order(left).items():
-        if (state := states.get(key)) is None:
-            continue
-        ours = [change for change in changes if change.is_of(state)]
+    for key, state, ours in _of_present(with_another_order(left), states):
         if (before := order_before(state.replicas, ours)) != state.replicas:
             orders[key] = before
     return orders
@@ -344,17 +341,23 @@ def foreign(left: Left, states: Mapping[TopicPartition, PartitionState]) -> Left
     A run with another workdir may have set that order. It restores the order that it found, which may be one of this workdir's. Older changes may be of
     a topic that was created again, or of other replicas: they say nothing about the present order.
     """
-    found = {}
-    for key, changes in with_another_order(left).items():
-        if (state := states.get(key)) is None:
-            continue
-        ours = [change for change in changes if change.is_of(state)]
-        if ours and state.replicas not in {order for change in ours for order in (change.original, change.changed)}:
-            found[key] = changes
-    return found
+    another = with_another_order(left)
+    return {
+        key: another[key]
+        for key, state, ours in _of_present(another, states)
+        if ours and state.replicas not in {order for change in ours for order in (change.original, change.changed)}
+    }
 
 
 def of_other_replicas(left: Left, states: Mapping[TopicPartition, PartitionState]) -> set[TopicPartition]:
     """Return the partitions that have other replicas than those of which runs of this workdir set another order, or are of another topic."""
-    changes = with_another_order({key: rows for key, rows in left.items() if key in states})
-    return {key for key, rows in changes.items() if not any(row.is_of(states[key]) for row in rows)}
+    return {key for key, _state, ours in _of_present(with_another_order(left), states) if not ours}
+
+
+def _of_present(
+    left: Left, states: Mapping[TopicPartition, PartitionState]
+) -> Iterator[tuple[TopicPartition, PartitionState, list[ChangedOrder]]]:
+    """Yield the partitions that have a state, each with that and its changes that are of the same topic and replicas."""
+    for key, changes in left.items():
+        if (state := states.get(key)) is not None:
+            yield key, state, [change for change in changes if change.is_of(state)]
