@@ -30,6 +30,8 @@ from simulation.workdir_files import WorkdirFiles
 # From the moment at which the controller fences a broker until every plan must know it.
 FENCED_SECONDS = 0.2
 BELOW_HIGH_WATERMARK = "below_high_watermark"
+# Sources of upper bounds that a broker states (docs/loss.md).
+FROM_STATES = "isr", "elr"
 
 
 class Judges:
@@ -284,6 +286,8 @@ class Judges:
                 # A leader since the evidence was collected may have committed more.
                 continue
             if not self.runs.liars().isdisjoint(self._cluster.controller.partitions[key].replicas):
+                continue
+            if row["loss"]["upper_bound_from"] in FROM_STATES and self.runs.is_misstated():
                 continue
             if (violation := self._loss.violation(key, leader, row["loss"])) is not None:
                 self.add_violation(f"{name(key)} {violation}")

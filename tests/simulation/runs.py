@@ -18,14 +18,20 @@ from simulation.world import World
 AFTER_RUN_SECONDS, LATE_SECONDS = 4.0, FORWARD_SECONDS + 20.0
 # Requests that a broker answers from its own logs: no other one knows these.
 FROM_OWN_LOG = "ListOffsetsRequest", "FetchRequest", "OffsetForLeaderEpochRequest"
+# Requests that state the ISR and the ELR. One broker is asked.
+OF_STATES = "DescribeTopicPartitionsRequest", "MetadataRequest"
 
 
 @dataclass
 class Run:
-    """A run. `liars`: brokers that answered it wrongly about their logs. `misled`: it got a wrong answer, of any kind. `named`: partitions with leaders."""
+    """A run. `liars`: brokers that answered it wrongly about their logs. `misled`: it got a wrong answer, of any kind. `misstated`: about partitions.
+
+    `named`: partitions with leaders.
+    """
 
     ended: float = math.inf
     liars: set[int] = field(default_factory=set)
+    misstated: bool = False
     misled: bool = False
     named: set[Key] = field(default_factory=set)
 
@@ -51,6 +57,7 @@ class Runs:
         for run in self._runs:
             if run.ended == math.inf:
                 run.misled = True
+                run.misstated |= request in OF_STATES
                 run.liars |= {broker} if request in FROM_OWN_LOG else set()
 
     def name(self, keys: Collection[Key]) -> None:
@@ -70,6 +77,10 @@ class Runs:
     def liars(self) -> set[int]:
         """Return the brokers whose logs may be other ones than the run knows that has sent the request of now."""
         return {broker for run in self._of_request() for broker in run.liars}
+
+    def is_misstated(self) -> bool:
+        """Return whether a broker may have stated partitions wrongly to the run that has sent the request of now."""
+        return any(run.misstated for run in self._of_request())
 
     def is_misled(self) -> bool:
         """Return whether the run that has sent the request of now may have got wrong answers."""

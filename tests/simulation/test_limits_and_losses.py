@@ -97,10 +97,10 @@ def test_bounds_hold_what_is_lost(loss: Loss, lower: int | None, upper: int | No
     assert loss.losses.violation(KEY, 1, bounds) == what
 
 
-def bounds_found(loss: Loss) -> list[str]:
-    """Return what is wrong with a plan that says that nothing will be lost."""
+def bounds_found(loss: Loss, source: str = "x") -> list[str]:
+    """Return what is wrong with a plan that says that nothing will be lost, by this source."""
     row = {"topic": "orders", "partition": 0, "designatedLeader": 1, "evidence": "prefix", "guards": {"survivors": []}}
-    row["loss"] = {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0, "upper_bound_from": "x"}
+    row["loss"] = {"lower_bound": 0, "lower_bound_from": "x", "upper_bound": 0, "upper_bound_from": source}
     loss.judges.judge_plan({"partitions": [row], "held": [], "brokers": []})
     return loss.judges.violations
 
@@ -119,6 +119,23 @@ def test_bounds_are_not_judged_if_a_replica_answers_wrongly_about_its_log(loss: 
     with loss.judges.runs.working():
         loss.judges.runs.note_wrong_answer(2, request_name)
         assert bool(bounds_found(loss)) == is_judged
+
+
+@pytest.mark.parametrize(
+    ("request_name", "source", "is_judged"),
+    [
+        ("DescribeTopicPartitionsRequest", "elr", False),
+        ("MetadataRequest", "isr", False),
+        ("DescribeTopicPartitionsRequest", "isr_history", True),
+        ("DescribeQuorumRequest", "elr", True),
+    ],
+)
+def test_bounds_from_the_isr_or_the_elr_are_not_judged_if_a_broker_states_partitions_wrongly(
+    loss: Loss, request_name: str, source: str, is_judged: bool
+) -> None:
+    with loss.judges.runs.working():
+        loss.judges.runs.note_wrong_answer(2, request_name)
+        assert bool(bounds_found(loss, source)) == is_judged
 
 
 def test_records_that_a_broker_has_lost_void_upper_bounds_but_those_of_the_elr(loss: Loss) -> None:
