@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How many branches of the product simulated histories alone reach, by part: `python -m simulation.branches 1 400`.
+"""How many branches and lines of the product simulated histories alone reach, by part: `python -m simulation.branches 1 400`.
 
 pyproject.toml has the options of coverage.py. Branches that no history can reach are left out: not_reached.toml names them, and says why.
 """
@@ -59,10 +59,14 @@ PARTS = {
     "reassign": Part(("reassignment/*",)),
     "client": Part(("client/*",), without=tuple(f"client/transport/{name}.py" for name in REPLACED)),
 }
+LEAST_PERCENT = 90
+# Parts of whose branches at least so many must be reached.
+RECOVERY = "collect", "decide", "save", "elect", "journal", "reassign"
+COUNTS = "covered_branches", "num_branches", "covered_lines", "num_statements"
 
 
 def main() -> int:
-    """Play the seeds that the arguments name, and print the table. Return the exit code of the histories."""
+    """Play the seeds that the arguments name, and print the table. Return the exit code of the histories, 1 if they reach too few branches."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     # The order of sets is part of a history. Otherwise the simulation would start itself again, without coverage.
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
@@ -74,9 +78,12 @@ def main() -> int:
     subprocess.run([*coverage, "combine", "--quiet"], env=environment, check=True)
     report = FOLDER / "report.json"
     subprocess.run([*coverage, "json", "--quiet", "-o", str(report)], env=environment, check=True)
-    for line in table(json.loads(report.read_text())["files"]):
+    files = json.loads(report.read_text())["files"]
+    for line in table(files):
         print(line)
-    return played.returncode
+    for name in (few := too_few(files)):
+        print(f"{name}: less than {LEAST_PERCENT} % of the branches are reached", file=sys.stderr)
+    return played.returncode or bool(few)
 
 
 def places() -> list[Place]:
@@ -85,20 +92,36 @@ def places() -> list[Place]:
     return [Place(row["file"], row.get("line", ""), row.get("within", ""), group["why"]) for group in groups for row in group["places"]]
 
 
+def counted(files: dict[str, dict[str, Any]]) -> dict[str, dict[str, Counter[str]]]:
+    """Return the counts of each file of each part. `files`: as coverage.py reports them."""
+    left_out = places()
+    found: dict[str, dict[str, Counter[str]]] = {name: {} for name in PARTS}
+    for path, report in files.items():
+        file = path.partition("module_utils/")[2]
+        counts = Counter({key: report["summary"][key] for key in COUNTS})
+        counts["num_branches"] -= len(missing(report, file, left_out))
+        for name in (name for name, part in PARTS.items() if part.has(file)):
+            found[name][file] = counts
+    return found
+
+
 def table(files: dict[str, dict[str, Any]]) -> list[str]:
-    """Return the lines of the table: the files of each part, and then the part. `files`: as coverage.py reports them."""
-    lines, left_out = [], places()
-    for name, part in PARTS.items():
-        total: Counter[str] = Counter()
-        for path, report in files.items():
-            file = path.partition("module_utils/")[2]
-            if part.has(file):
-                counts = {key: report["summary"][key] for key in ("covered_branches", "num_branches")}
-                counts["num_branches"] -= len(missing(report, file, left_out))
-                total.update(counts)
-                lines.append(_line(f"  {file}", counts))
-        lines.append(_line(name, total))
+    """Return the lines of the table: the files of each part, and then the part."""
+    lines = []
+    for name, of_files in counted(files).items():
+        lines += [_line(f"  {file}", counts) for file, counts in of_files.items()]
+        lines.append(_line(name, _total(of_files)))
     return lines
+
+
+def too_few(files: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the parts of the recovery of whose branches less than LEAST_PERCENT are reached."""
+    totals = {name: _total(of_files) for name, of_files in counted(files).items() if name in RECOVERY}
+    return [name for name, total in totals.items() if 100 * total["covered_branches"] < LEAST_PERCENT * total["num_branches"]]
+
+
+def _total(of_files: Mapping[str, Counter[str]]) -> Counter[str]:
+    return sum(of_files.values(), Counter[str]())
 
 
 def missing(report: dict[str, Any], file: str, left_out: list[Place]) -> set[tuple[int, int]]:
@@ -121,8 +144,15 @@ def _region(report: dict[str, Any], within: str) -> dict[str, Any]:
 
 
 def _line(name: str, counts: Mapping[str, int]) -> str:
-    reached, number = counts["covered_branches"], counts["num_branches"]
-    return f"{name:50} {reached:5} of {number:5} branches" + (f" {100 * reached // number:4} %" if number else "")
+    shares = [
+        _share(counts[reached], counts[number], what)
+        for reached, number, what in (("covered_branches", "num_branches", "branches"), ("covered_lines", "num_statements", "lines"))
+    ]
+    return f"{name:50} {'  '.join(shares)}"
+
+
+def _share(reached: int, number: int, what: str) -> str:
+    return f"{reached:5} of {number:5} {what}" + (f" {100 * reached // number:4} %" if number else 7 * " ")
 
 
 if __name__ == "__main__":

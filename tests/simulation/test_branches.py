@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simulation.branches import PARTS, PRODUCT, Place, missing, places, table
+from simulation.branches import PARTS, PRODUCT, Place, missing, places, table, too_few
 
 FILE = "decision/balance.py"
 
@@ -38,7 +38,7 @@ def report(**more: Any) -> dict[str, Any]:
     """Return what coverage.py reports of a file of which branches in lines 1 and 2 are missing."""
     region = {"missing_branches": [[1, 2], [2, -1]]}
     return {
-        "summary": {"covered_branches": 2, "num_branches": 4},
+        "summary": {"covered_branches": 2, "num_branches": 4, "covered_lines": 9, "num_statements": 10},
         **region,
         "classes": {},
         "functions": {"one": {"missing_branches": [[2, -1]]}},
@@ -62,3 +62,15 @@ def test_table_has_each_part() -> None:
     lines = table({f"plugins/module_utils/{FILE}": report()})
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == [*PARTS]
     assert "decide" in "".join(lines) and f"  {FILE}" in lines[1 + [*PARTS].index("decide") - 1]
+    assert all("9 of    10 lines   90 %" in line for line in lines[1 + [*PARTS].index("decide") - 1 :][:2])
+
+
+@pytest.mark.parametrize(("reached", "expected"), [(89, ["decide"]), (90, [])])
+def test_ninety_percent_of_the_branches_of_a_part_must_be_reached(reached: int, expected: list[str]) -> None:
+    summary = {"covered_branches": reached, "num_branches": 100, "covered_lines": 0, "num_statements": 0}
+    assert too_few({f"plugins/module_utils/{FILE}": {"summary": summary, "missing_branches": []}}) == expected
+
+
+def test_branches_of_the_client_may_be_few() -> None:
+    summary = {"covered_branches": 1, "num_branches": 100, "covered_lines": 0, "num_statements": 0}
+    assert not too_few({"plugins/module_utils/client/cluster.py": {"summary": summary, "missing_branches": []}})
