@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store import client as store_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.store.lease import SETTING as LEASE_SECONDS
 from rig import Damage, KafkaCluster, jars
+from rig.cluster import AT_END
 from rig.jvm import jvm
 from rig.object_store import ObjectStore
 
@@ -35,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture, marker in (("damage", "east"), ("small", "west")):
             if HERE in item.path.parents and fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _witness_of_each_cluster() -> Iterator[None]:
+    """Let a witness see, before a cluster of a test or a module is stopped, what that has judged by."""
+    AT_END.append(agreement.check)
+    yield
+    AT_END.remove(agreement.check)
 
 
 @pytest.fixture(scope="session")

@@ -247,3 +247,13 @@ def test_an_unknown_version_is_an_error_that_leaves_nothing_behind(tmp_path: Pat
     assert answer.returncode == 1
     assert "downloading Kafka 0.0.0 failed" in answer.stderr
     assert not (tmp_path / "kafka-0.0.0" / "libs").exists()
+
+
+@pytest.mark.parametrize(("problem", "times"), [(None, 1), (RigError, 0)])
+def test_a_cluster_is_judged_before_it_is_stopped(monkeypatch: pytest.MonkeyPatch, problem: type[Exception] | None, times: int) -> None:
+    """Not if its test has failed already."""
+    judged: list[KafkaCluster] = []
+    monkeypatch.setattr("rig.cluster.AT_END", [judged.append])
+    cluster = KafkaCluster("never-started")
+    cluster.__exit__(problem)
+    assert judged == times * [cluster]

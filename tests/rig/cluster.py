@@ -20,6 +20,8 @@ WORK_SECONDS = 300.0  # thousands of partitions on a busy machine take a while
 POLL_SECONDS = 0.1
 
 Answer = TypeVar("Answer")
+# What is called with a cluster before it is stopped, unless its block has failed.
+AT_END: "list[Callable[[KafkaCluster], None]]" = []
 
 
 class KafkaCluster(Nodes):
@@ -34,8 +36,12 @@ class KafkaCluster(Nodes):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, *_exc: object) -> None:
-        self.stop()
+    def __exit__(self, problem: type[BaseException] | None, *_exc: object) -> None:
+        try:
+            for judge in AT_END if problem is None else ():
+                judge(self)
+        finally:
+            self.stop()
 
     @property
     def bootstrap_servers(self) -> str:

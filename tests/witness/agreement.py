@@ -15,7 +15,7 @@ def check(cluster: KafkaCluster) -> None:
         cluster.describe()
     except Unanswered:
         return
-    client = librdkafka.connect(",".join(node.client_address for node in cluster.answering()))
+    client = librdkafka.connect(",".join(node.client_address for node in cluster.answering()), cluster.settings.security.librdkafka())
 
     def difference() -> str:
         said = {(one.topic, one.partition): (one.leader, one.replicas, frozenset(one.isr)) for one in cluster.describe()}
