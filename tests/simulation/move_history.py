@@ -166,17 +166,18 @@ class MoveHistory(History):
                 self._judges.judge_standing(before, began, bool(removes) and not self._events.slowed)
             return recovered
         moves, topics = self._moves, sorted({key[0] for key in self._events.keys})
+        standing = moves.standing or 2_000
         targets = {key: target for key, target in self._judges.targets.items() if keys is None or key in keys}
         acts: dict[str, Callable[[], dict[str, Any]]] = {
             "approved": lambda: self._mover.move_approved(run_id, self._approved or b"", throttle=moves.throttle, **moves.options),
             "move": lambda: self._mover.move(run_id, targets, throttle=moves.throttle, **moves.options),
             "rehearsal": lambda: self._mover.move(run_id, targets, check_mode=True, throttle=moves.throttle, **moves.options),
             "finish": lambda: self._mover.move(run_id, targets, throttle=moves.throttle),
-            "present": lambda: self._mover.throttle("present", moves.standing or 2_000, moves.expires_after),
+            "present": lambda: self._mover.throttle("present", standing, moves.expires_after),
             "cancel": lambda: self._mover.cancel(run_id, None if self._script.seed % 2 else targets),
             "named": lambda: self._mover.throttle(
                 "present",
-                moves.standing or 2_000,
+                standing,
                 moves.expires_after,
                 broker_rates=[rate_of(1 + self._script.seed % len(self._cluster.brokers))],
                 throttled_replicas=[entries_of(*self._named_replicas())],
@@ -190,6 +191,8 @@ class MoveHistory(History):
         }
         self._counts[f"runs: {what}"] += 1
         self._judges.may_be_unthrottled |= what == "absent"
+        if what in ("present", "named"):
+            self._judges.ask_for(standing)  # it also changes the rate of moves that are under way
         before, began, report = self._judges.standing(), self._world.now, ReportJudge(self._judges, self._cluster)
         try:
             is_judged = what in ("move", "approved", "finish") and self._script.second is None

@@ -146,6 +146,10 @@ class MoveJudges(Judges):
             return True  # its move cannot end, or has not ended
         return state.replicas == self.targets[key] if self.arrived else {*state.replicas} in self._legal(key)
 
+    def ask_for(self, rate: int) -> None:
+        """Note that an operator asks for this rate, in bytes per second, for moves that are under way, too."""
+        self.asked_rate = None if self.asked_rate is None else max(self.asked_rate, rate)
+
     # --- throttles -------------------------------------------------------------------------------------------------------
 
     def _look_before_config(self, resource: Resource, operations: Sequence[Operation]) -> None:

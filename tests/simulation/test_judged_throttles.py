@@ -37,10 +37,13 @@ def write_throttles(workdir: Path, entry: Mapping[str, Any]) -> None:
     journal.write_text(json.dumps(entry) + "\n")
 
 
-@pytest.mark.parametrize(("rate", "is_found"), [(2000, False), (2001, True)])
-def test_a_throttle_of_moves_may_not_be_faster_than_was_asked_for(tmp_path: Path, rate: int, is_found: bool) -> None:
+@pytest.mark.parametrize(("rate", "later", "is_found"), [(2000, None, False), (2001, None, True), (2001, 2001, False), (2001, 1024, True)])
+def test_a_throttle_of_moves_may_not_be_faster_than_was_asked_for(tmp_path: Path, rate: int, later: int | None, is_found: bool) -> None:
+    """A later run may ask for another rate while they are under way. `later`: that rate."""
     cluster = SimulatedCluster(World(1), 3, {"orders": [[1, 2]]}, {"orders": 1}, elr=False)
     judges = move_judges(cluster, tmp_path)
+    if later is not None:
+        judges.ask_for(later)
     config = RATE.format(LEADER)
     entry = {"kind": "set", "owner": "run", "rates": [{"broker": 1, "config": config, "value": str(rate), "before": None}]}
     write_throttles(tmp_path, entry)
