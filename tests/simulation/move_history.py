@@ -231,13 +231,14 @@ class MoveHistory(History):
     def _recover_to_the_end(self) -> None:
         if self._script.damaged is not None:
             self._world.run({"operator": partial(self._damage_files, self._script.damaged)})
-        done = False
+        done = restored = False
         elected: dict[str, Any] | None = {"results": []}
 
         def run(number: int) -> None:
-            nonlocal done, elected
+            nonlocal done, restored, elected
             if self._cluster.without_leader() or self._moves.ending == "move":
                 elected = self._do("recover", f"last-{number}")
+                restored |= bool(elected and elected["repaired"])
             self._events.other_tools.cancel_moves_without_end()
             led = [key for key, state in self._cluster.controller.partitions.items() if state.leader != NO_LEADER]
             if self._moves.ending == "move":
@@ -253,14 +254,16 @@ class MoveHistory(History):
             ):
                 done = self._do("absent") is not None and done
 
-        for number in range(RUNS):
+        for number in range(RUNS + 1):
             before = self._judges.changes
             self._world.run({"last": partial(run, number)})
             self._world.wait(CALM_SECONDS / 2)
             self._judges.judge_truncations()
             if done and self._judges.changes == before:
                 break
-        else:
-            self._judges.add_violation(f"{RUNS} runs in peace have not come to an end")
+            # Moves that follow at once may find a broker that still shows the order of before, and are stale.
+            if number + 1 == RUNS + restored:
+                self._judges.add_violation(f"{number + 1} runs in peace have not come to an end")
+                break
         self._judges.judge_calm(elected)
         self._judges.judge_end_of_moves()
