@@ -266,7 +266,7 @@ def replacing(path: Path, new: bool = False) -> Iterator[BinaryIO]:
             sync_folder(path.parent)
     except BaseException as error:
         if stream is not None and temporary != path:
-            with suppress(FileNotFoundError):
+            with critical_section(), suppress(FileNotFoundError):
                 temporary.unlink()
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise FileError(f"cannot write {path}: {error.strerror}") from error

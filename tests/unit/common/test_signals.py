@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
@@ -66,4 +67,17 @@ def test_a_file_that_was_not_finished_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(Interrupted), replacing(tmp_path / "east.json") as stream:
         stream.write(b"half")
         os.kill(os.getpid(), signal.SIGTERM)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_while_a_failed_write_is_cleaned_up_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unlink = Path.unlink
+
+    def interrupted(path: Path, missing_ok: bool = False) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", interrupted)
+    with pytest.raises(Interrupted), replacing(tmp_path / "file"):
+        raise OSError(errno.ENOSPC, "No space left on device")
     assert list(tmp_path.iterdir()) == []
