@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.display import Display
 
 from ansible_collections.streamops.kafka_recovery.plugins.action.kafka_replica_records import ActionModule as SaveAction
@@ -30,7 +31,8 @@ class ActionModule(SaveAction):
         result = super().run(tmp, task_vars)
         # In check mode there is no file, and with async there is no result yet.
         path = result.get("results_path")
-        if path and self._connection.transport == "local" and not self._task.no_log and (lines := _lines(path)):
+        wanted = boolean(self._task.args.get("list_offline", True), strict=False)
+        if wanted and path and self._connection.transport == "local" and not self._task.no_log and (lines := _lines(path)):
             display.display("\n".join(lines), stderr=True)
         return result
 

@@ -14,7 +14,7 @@ options:
   inventory:
     description:
       - Inventory sources for the commands that this module suggests, as in C(ansible_inventory_sources). Default is the placeholder C(INVENTORY).
-      - A command names its partitions. If there are more than 20, it names a file C(<workdir>/commands/partitions-*.json) that lists them. Check mode
+      - A command names its partitions. If there are more than three, it names a file C(<workdir>/commands/partitions-*.json) that lists them. Check mode
         writes this file, too, because a dry run shows the command.
     type: list
     elements: str

@@ -17,6 +17,11 @@ options:
     description: A result of M(streamops.kafka_recovery.kafka_replica_log_info).
     type: dict
     required: true
+  in_short:
+    description: Whether to name only how many replicas answered.
+    type: bool
+    default: false
+positional: in_short
 """
 
 EXAMPLES = r"""

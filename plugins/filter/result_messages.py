@@ -7,12 +7,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: result_messages
-short_description: Render the outcomes of a run, and which partitions have no leader
+short_description: Render what a run shows last
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
+  - The outcomes of a run, which partitions have no leader, why, and what to do next with its command.
   - Counts are of all partitions, not only of those that the modules return.
-  - Without next steps of the election, the command plans again.
 options:
   _input:
     description: A result of M(streamops.kafka_recovery.kafka_designated_election).
@@ -30,20 +30,25 @@ options:
     description: RV(streamops.kafka_recovery.kafka_recovery_result_info#module:still_offline). Empty in check mode, and if the run had no partitions.
     type: dict
     default: {}
-positional: run, allow_data_loss, still_offline
+  impact:
+    description: The result of M(streamops.kafka_recovery.kafka_consumer_impact_info), only C(msg) if the impact is unknown. Empty if it is not wanted.
+    type: dict
+    default: {}
+positional: run, allow_data_loss, still_offline, impact
 """
 
 EXAMPLES = r"""
 - name: Show the outcomes
-  ansible.builtin.debug:
-    msg: "{{ (election | streamops.kafka_recovery.result_messages(kafka_recovery_present_run, true)).results }}"
+  streamops.kafka_recovery.kafka_recovery_summary:
+    lines: "{{ (election | streamops.kafka_recovery.result_messages(kafka_recovery_present_run, true)).lines }}"
 """
 
 RETURN = r"""
 _value:
   description:
-    - C(results), the outcomes, the records that are given up, and how many other partitions are offline.
-    - C(problems), which partitions have no leader, why, and the next steps. Empty if all have one.
+    - C(lines), for people.
+    - C(summary), the same as data. C(summary.groups) has the partitions without a leader by outcome and reason code, the cheapest next step first.
+      C(summary.failure) is one sentence if a partition has no leader after a run, else empty.
   type: dict
 """
 
@@ -55,19 +60,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 
 def result_messages(
-    election: Mapping[str, Any], run: Mapping[str, Any], allow_data_loss: bool = False, still_offline: Mapping[str, Any] | None = None
-) -> dict[str, list[str]]:
-    """Return `results` and `problems`, as RETURN documents them."""
-    present, offline = PresentRun.from_variables(run), still_offline or {}
-    return {
-        "results": election_results.result_lines(election, present, allow_data_loss),
-        "problems": election_results.problem_lines(election, offline, present),
-    }
+    election: Mapping[str, Any],
+    run: Mapping[str, Any],
+    allow_data_loss: bool = False,
+    still_offline: Mapping[str, Any] | None = None,
+    impact: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return `lines` and `summary`, as RETURN documents them."""
+    return election_results.screen(election, PresentRun.from_variables(run), allow_data_loss, still_offline or {}, impact)
 
 
 class FilterModule:
     """The filters of this file."""
 
-    def filters(self) -> dict[str, Callable[..., dict[str, list[str]]]]:
+    def filters(self) -> dict[str, Callable[..., dict[str, Any]]]:
         """Return the filter functions by name."""
         return {"result_messages": result_messages}

@@ -171,6 +171,10 @@ options:
       - All are in the file RV(results_path).
     type: int
     default: 20
+  list_offline:
+    description: Whether the partitions that have no leader after the elections are listed on standard error. Not in check mode.
+    type: bool
+    default: true
 requirements:
   - crc32c >= 2.7, with O(save_records=true)
   - orjson >= 3.10, with O(save_records=true)
@@ -255,7 +259,7 @@ results:
 without_leader:
   description:
     - All partitions of the run that have no leader, grouped by outcome and reason code. C(count) is of all of them.
-    - C(partitions) names the first five of a group, and C(reason) is the reason of the first.
+    - C(partitions) names the first five of a group, C(ranges) all of them or as many as fit into 60 letters, and C(reason) is the reason of the first.
   returned: always
   type: list
   elements: dict
@@ -263,6 +267,7 @@ without_leader:
     - outcome: held
       reason_code: forked
       count: 24
+      ranges: orders-7..30
       partitions: [{topic: orders, partition: 7}]
       reason: >-
         held: nothing proves which branch is committed: start or repair broker 1, with its disk. Strategy aggressive gives up broker 3's offsets 100 to 179;
@@ -414,6 +419,7 @@ def main() -> None:
             **backend_selection.BACKEND_ARGUMENTS,
             **QUORUM_ARGUMENTS,
             "preview": {"type": "int", "default": 20},
+            "list_offline": {"type": "bool", "default": True},  # for the action plugin
             **COMMAND_ARGUMENTS,
         },
         changes=lambda params: bool(params["allow_data_loss"]),

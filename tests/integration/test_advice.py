@@ -23,7 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 
 # No run elects anything in these.
 TOPICS = damaged.of("none")
-NEXT = re.compile(r'^\s*"?Next, for (\d+) partitions?(?: in cluster \w+)?: .*')
+# Lines of a report, and of the summary of a run.
+NEXT = re.compile(r'^\s*"?(?:Next, for (\d+) partitions?(?: in cluster \w+)?: |(?:held|stale|failed) \(\w+\), (\d+): |to elect, (\d+): )')
 
 
 def named(operator: Operator, topics: list[str]) -> list[dict[str, Any]]:
@@ -31,14 +32,15 @@ def named(operator: Operator, topics: list[str]) -> list[dict[str, Any]]:
 
 
 def commands_of(screen: str) -> dict[str, int]:
-    """The commands on a screen in the order in which they stand there, each with the number of partitions that the line above it names."""
+    """The commands on a screen in the order in which they stand there, each with the number of partitions that the lines above it name."""
     found, count = {}, 0
     for line in screen.splitlines():
         if match := NEXT.match(line):
-            count = int(match[1])
+            count += int(match[match.lastindex or 1])
         # A header of a task has a bracket before the name. A line "fatal:" has the message once more, as JSON.
         elif " streamops.kafka_recovery." in line and count and not line.startswith("fatal:"):
             found[re.sub(r'^\s*"|",?$', "", line).strip()] = count
+            count = 0
     return found
 
 

@@ -107,11 +107,9 @@ def test_what_is_held_back_fails_the_run_until_the_operator_decides(east: Operat
     kip_460.write_text(json.dumps({"partitions": [*named(east, topics), {"topic": "nowhere", "partition": 3}]}))
     balanced = east.play("recover", "balanced", partitions_file=str(kip_460), allow_data_loss=True)
     assert balanced.returncode != 0, "four partitions have no leader yet"
-    assert "nowhere-3" in balanced.stderr, balanced
-    assert "failed (unknown_topic_or_partition), 1 partition: nowhere-3." in balanced.stderr, balanced
-    assert all(f"forked.playbook-{partition}" in balanced.stderr for partition in range(4)), balanced
-    assert "), 4 partitions: forked.playbook-0," in balanced.stderr, "the count is of all of them"
-    assert "), 4: forked.playbook-0..3\n" in balanced.stderr and "), 1: nowhere-3\n" in balanced.stderr, "the list has all of them"
+    assert "failed (unknown_topic_or_partition), 1: nowhere-3\n" in balanced.stderr, balanced
+    assert "), 4: forked.playbook-0..3\n" in balanced.stderr, "the list has all of them"
+    assert "[ERROR]: Task failed: Action failed: 5 partitions of east have no leader." in balanced.stderr, balanced
     assert "fatal:" not in balanced.stdout and "identical.playbook" not in balanced.stderr, balanced
     assert balanced.recap["east"]["changed"] == 1
     assert outcomes(east.read("results", "balanced")["partitions"]) == {

@@ -68,7 +68,7 @@ def played(done: subprocess.CompletedProcess[str]) -> dict[str, Played]:
     """What became of each cluster of a play."""
     failed = dict(re.findall(r"(?m)^(\S+) .*\bfailed=(\d+)", done.stdout.rpartition("PLAY RECAP")[2]))
     assert failed and done.returncode == (2 if any(count != "0" for count in failed.values()) else 0), done.stdout + done.stderr
-    texts = _texts(done.stdout)
+    texts = _texts(done.stdout, failed)
     return {name: Played(count != "0", texts[name]) for name, count in failed.items()}
 
 
@@ -104,13 +104,17 @@ def variables_of(*roles: str) -> dict[str, Any]:
     return {name: value for path in files if path.exists() for name, value in yaml.safe_load(path.read_text()).items()}
 
 
-def _texts(output: str) -> dict[str, str]:
-    """What a play shows of each cluster."""
+def _texts(output: str, names: Iterable[str]) -> dict[str, str]:
+    """What a play shows of each of these clusters. Lines of a summary begin with its name."""
+    starts = {f"{name}: ": name for name in names}
     found: dict[str, list[str]] = {}
     of_cluster: list[str] = []
     for line in output.splitlines():
+        own = next((name for start, name in starts.items() if line.startswith(start)), None)
         if match := RESULT.match(line):
             of_cluster = found.setdefault(match[1], [])
+        elif own is not None:
+            of_cluster = found.setdefault(own, [])
         elif HEADING.match(line):
             of_cluster = []
         of_cluster.append(line)
@@ -124,6 +128,10 @@ def _collection_of(folder: Path, module: str, cases: Mapping[str, Case]) -> Path
     path.parent.mkdir(parents=True)
     for part in ("filter", "module_utils"):
         (plugins / part).symlink_to(ROOT / "plugins" / part)
+    # What shows lines is no part of what is tested with answers.
+    for shown in ("action/kafka_recovery_summary.py", "modules/kafka_recovery_summary.py"):
+        (plugins / shown).parent.mkdir(exist_ok=True)
+        (plugins / shown).symlink_to(ROOT / "plugins" / shown)
     answers = folder / "answers.json"
     answers.write_text(json.dumps({name: [case.answer, case.needed] for name, case in cases.items()}))
     path.write_text(

@@ -21,8 +21,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.sh
 
 COLLECTION = "streamops.kafka_recovery"
 DEFAULT_WORKDIR = "~/kafka-recovery"  # of the role common
-# More partitions would make a command unreadable; they go into a file.
-MOST_NAMED = 20
+# More partitions would make a command unreadable; they go into a file. Without `commands` no file can be written, so a command names more.
+MOST_NAMED, MOST_NAMED_WITHOUT_FILES = 3, 20
 # A topic that YAML reads as a text, whatever its other characters: no number has these letters.
 _TEXT_IN_YAML = re.compile(r"(?=.*[g-wyzG-WYZ])[A-Za-z0-9._-]+")
 # A path or URL with spaces that YAML reads unchanged.
@@ -121,7 +121,8 @@ class Playbooks:
     def _partition_option(self, partitions: Sequence[tuple[str, int]], file: str | None) -> tuple[str, list[tuple[str, str]]]:
         """Return what the command has before it, and the arguments that name the partitions, each with its placeholder."""
         set_already = {SET_ALREADY[argument] for argument in self.run_options if argument in SET_ALREADY}
-        few = 0 < len(partitions) <= MOST_NAMED and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))
+        most = MOST_NAMED if self.commands is not None else MOST_NAMED_WITHOUT_FILES
+        few = 0 < len(partitions) <= most and all(map(_is_text_in_yaml, {topic for topic, _partition in partitions}))
         if few and set_already != {PARTITIONS_FILE}:
             # YAML without quotes: a screen would change those of JSON.
             rows = ", ".join(f"{{topic: {topic}, partition: {partition}}}" for topic, partition in partitions)

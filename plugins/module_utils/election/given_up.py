@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import ONLINE, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.previews import one_of_each_kind_first
@@ -95,7 +96,8 @@ def _truncation(row: Mapping[str, Any]) -> str:
 def without_leader(results: Iterable[Result], outcomes: Sequence[str], shown: int = SHOWN) -> list[dict[str, Any]]:
     """Return the results with one of these `outcomes`, grouped by outcome and reason code: in the order of `outcomes`, large groups first.
 
-    Each group: outcome, reason_code, `count` of all its partitions, the first `shown` of `partitions`, and the `reason` of the first.
+    Each group: outcome, reason_code, `count` of all its partitions, `ranges` (`short_list` of them), the first `shown` of `partitions`, and the `reason`
+    of the first.
     """
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
@@ -107,6 +109,7 @@ def without_leader(results: Iterable[Result], outcomes: Sequence[str], shown: in
             "outcome": outcome,
             "reason_code": code,
             "count": len(rows),
+            "ranges": short_list((row.topic, row.partition) for row in rows),
             "partitions": [{"topic": row.topic, "partition": row.partition} for row in rows[:shown]],
             "reason": rows[0].reason,
         }

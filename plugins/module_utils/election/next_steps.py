@@ -25,6 +25,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
+# The code of partitions that a dry run would elect.
+PLANNED = "planned"
 # {plan} is the path of the cluster's plan. The command is shown next to the sentence.
 WAIT = {
     "reassignment_in_progress": "the reassignment cannot complete without a leader: end it as {plan} says, then plan again",
@@ -62,7 +64,7 @@ ELECT = {
     "data_loss_not_allowed": (
         "read {plan}, then elect what it designates. Nothing was elected: an unclean election gives up every record that the elected replica does not hold"
     ),
-    "planned": "read {plan}, then elect what it designates",
+    PLANNED: "read {plan}, then elect what it designates",
 }
 # A forced election gives up what a lost disk may still hold.
 DISKS_FIRST = "first try to start the lost brokers with their disks. If that is impossible, "
@@ -104,7 +106,7 @@ ANYTHING_ELSE = "run again, the cluster has moved on"
 LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
 # These follow the start of a broker. If a command still named it as lost, the run would fail.
 AFTER_START = ("wait_for_clean_leader", *DISK)
-APPLIED = ("data_loss_not_allowed", "planned")
+APPLIED = ("data_loss_not_allowed", PLANNED)
 AGGRESSIVE = tuple(code for code in FORCE if code != "must_be_named")
 ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
 # No playbook of this collection helps there.

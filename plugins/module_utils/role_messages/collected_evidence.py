@@ -12,13 +12,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.ph
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import keys_of
 
 
-def evidence_lines(evidence: Mapping[str, Any]) -> list[str]:
-    """Return the counts, the landing file and the table of the first replicas. `evidence`: the result of `kafka_replica_log_info`."""
+def evidence_lines(evidence: Mapping[str, Any], in_short: bool = False) -> list[str]:
+    """Return the counts, the landing file and the table of the first replicas; `in_short`: only how many replicas answered.
+
+    `evidence`: the result of `kafka_replica_log_info`.
+    """
     counts = evidence["counts"]
+    answered = (
+        f"{count(counts['offline'], 'partition')} offline, {count(counts['replicas_answered'], 'replica')} answered, "
+        f"{counts['replicas_silent']} did not"
+    )
+    if in_short:
+        return [answered]
     lines = [
         f"Backend {evidence['backend']}",
-        f"{count(counts['offline'], 'partition')} offline, {count(counts['replicas_answered'], 'replica')} answered, "
-        f"{counts['replicas_silent']} did not",
+        answered,
         f"Pairs of survivors: {counts['same']} the same, {counts['prefix']} one a prefix of the other, {counts['forked']} forked, "
         f"{counts['unknown']} unknown",
         f"All of it: {evidence['path']}",

@@ -43,6 +43,15 @@ def impact_lines(impact: Mapping[str, Any] | None) -> list[str]:
     ]
 
 
+def short_impact_lines(impact: Mapping[str, Any] | None) -> list[str]:
+    """Return `impact_lines` in one line if no consumer and no producer is affected and no record is known to be lost."""
+    if not impact or "summary" not in impact:
+        return impact_lines(impact)
+    is_calm = not any(value for name, value in impact["summary"].items() if name != "partitions")
+    lost = impact["record_counts"]["total"]
+    return [_headline(impact["summary"])] if is_calm and not lost else impact_lines(impact)
+
+
 def _headline(summary: Mapping[str, int]) -> str:
     counts = [_counted(name, number) for name, number in summary.items() if number and name != "partitions"]
     return f"Consumers and producers of {count(summary['partitions'], 'partition')}: {', '.join(counts) or 'none affected'}"

@@ -1,35 +1,70 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the role verify shows: the outcomes of a run, which partitions have no leader, and what to do next."""
+"""What the role verify shows last: the outcomes of a run, which partitions have no leader, and what to do next. At most 25 lines for a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import (
-    dry_run,
-    group,
-    names,
-    step_lines,
-    summary,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import FORCE, PLANNED, first_with_step, order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.consumer_impact import short_impact_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import dry_run, names, summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun, keys_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.short_reasons import short_reason
 
 # To name a partition of this topic is to consent to its loss.
 _TRANSACTIONS = "__transaction_state"
 _SHOWN = 5
+# Groups of partitions that are shown with their next steps. There are as many lines for each.
+_GROUPS_SHOWN = 5
 # Without it, a plan waits for a clean leader that is coming back.
 _NOT_REPEATED = ("kafka_recovery_strategy",)
+_DRY_RUN_FIRST = " (this is its dry run)"
+
+
+def screen(
+    election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool, still_offline: Mapping[str, Any], impact: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what is shown of a run as `lines`, and the same as data (`summary`). Its `failure` is one sentence, empty if the run does not fail.
+
+    election       the result of `kafka_designated_election`. Its counts are of all partitions, not only of those that it returns
+    still_offline  that of `kafka_recovery_result_info`; empty in check mode, and if the run had no partitions
+    impact         that of `kafka_consumer_impact_info`, None or empty if it is not wanted
+    """
+    groups = list(_groups(election))
+    path = election["results_path"]
+    lines = [
+        *result_lines(election, run, allow_data_loss),
+        *short_impact_lines(impact),
+        *_offline_lines(election, still_offline, run),
+        *_group_lines(groups),
+        *([] if run.check_mode or election["next_steps"] else _plan_again_lines(election, still_offline, run)),
+        *([f"All results: {path}"] if path else []),
+    ]
+    data = {
+        "cluster": run.cluster,
+        "check_mode": run.check_mode,
+        "counts": dict(election["summary"]),
+        "groups": groups,
+        "results_path": path,
+        "failure": _failure(election, still_offline, run),
+    }
+    return {"lines": lines, "summary": data}
+
+
+def _failure(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> str:
+    # A partition that the run did not elect may have a leader by now, but the results still list it as not elected. So both are counted.
+    left = max(_offline_count(still_offline), sum(row["count"] for row in election["without_leader"]))
+    if run.check_mode or not left:
+        return ""
+    return f"{count(left, 'partition')} of {run.cluster} {verb(left, 'has', 'have')} no leader. What to do is shown above"
 
 
 def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> list[str]:
-    """Return the outcomes, restored orders, the records that are given up, those that are saved, which disks to read, and whether others are offline.
-
-    `election`: the result of `kafka_designated_election`. Its counts are of all partitions, not only of those that it returns.
-    """
+    """Return the outcomes, restored orders, the records that are given up, those that are saved, which disks to read, and whether others are offline."""
     return [
         _headline(election, run, allow_data_loss),
         *_restored_lines(election["repaired"]),
@@ -43,9 +78,7 @@ def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: 
 def _headline(election: Mapping[str, Any], run: PresentRun, allow_data_loss: bool) -> str:
     counts, nothing = election["summary"], "no partition was without a leader"
     prefix = "" if allow_data_loss else "Plan only, nothing was elected: "
-    outcomes = dry_run("elected", counts, nothing) if run.check_mode else prefix + (summary(counts) or nothing)
-    path = f". All results: {election['results_path']}" if election["results_path"] else ""
-    return outcomes + path
+    return dry_run("elected", counts, nothing) if run.check_mode else prefix + (summary(counts) or nothing)
 
 
 def _restored_lines(partitions: Sequence[str]) -> list[str]:
@@ -92,37 +125,56 @@ def _other_lines(election: Mapping[str, Any], cluster: str) -> list[str]:
     ]
 
 
-def problem_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:
-    """Return which partitions have no leader after the run (check mode: would have none), why, and the next steps. Empty if all have one.
+def _groups(election: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the groups of partitions without a leader, the cheapest next step first: also why, what to do, and the command for it.
 
-    `still_offline`: that of `kafka_recovery_result_info`; empty in check mode, and if the run had no partitions.
+    After a dry run there is one of those that would be elected, with the outcome `planned`.
     """
-    groups = election["without_leader"]
-    if not groups and not _offline_count(still_offline):
-        return []
-    lines = [*_offline_lines(election, still_offline, run), *(f"{group(row['outcome'], row)}. {row['reason']}" for row in groups[:_SHOWN])]
-    if len(groups) > _SHOWN:
-        lines.append(f"and {count(len(groups) - _SHOWN, 'more reason')}: {election['results_path'] or run.plan_path}")
-    return [*lines, *next_lines(election, still_offline, run)]
+    steps = {step["code"]: step for step in reversed(election["next_steps"])}
+    found = [(first_with_step([row["reason_code"], row["outcome"]]), row) for row in election["without_leader"]]
+    if step := steps.get(PLANNED):
+        found.append((PLANNED, {"outcome": PLANNED, "reason_code": None, "count": step["partitions"], "ranges": ""}))
+    for code, row in sorted(found, key=lambda one: order(one[0])):
+        why, remedy = short_reason(row["outcome"], row["reason_code"])
+        command = steps.get(code, {}).get("command")
+        yield {
+            **{key: row[key] for key in ("outcome", "reason_code", "count", "ranges")},
+            "why": why,
+            "remedy": remedy + (_DRY_RUN_FIRST if code in FORCE and command else ""),
+            "command": command,
+        }
+
+
+def _group_lines(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = []
+    for place, row in enumerate(groups[:_GROUPS_SHOWN]):
+        if row["outcome"] == PLANNED:
+            lines.append(f"to elect, {number(row['count'])}: {row['why']}: {row['remedy']}")
+        else:
+            lines.append(f"{row['outcome']} ({row['reason_code']}), {number(row['count'])}: {row['ranges']}")
+            lines.append(f"  {row['why']}: {row['remedy']}")
+        # Groups of one step share its command.
+        if row["command"] and row["command"] not in {one["command"] for one in groups[place + 1 : _GROUPS_SHOWN]}:
+            lines.append(row["command"])
+    if left := groups[_GROUPS_SHOWN:]:
+        partitions = sum(row["count"] for row in left)
+        lines.append(f"{count(partitions, 'more partition')} without a leader, for {count(len(left), 'more reason')}: see the results")
+    return lines
 
 
 def _offline_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:
-    if run.check_mode:
-        return ["Partitions that would be left without a leader:"]
-    unknown = still_offline.get("unknown_count", 0)
-    offline = _offline_count(still_offline)
+    """Return how many partitions have no leader in the cluster, if the counts of the results do not say it."""
+    held, offline = sum(row["count"] for row in election["without_leader"]), _offline_count(still_offline)
+    if run.check_mode or not (held or offline):
+        return []
     if not offline:
-        held = sum(row["count"] for row in election["without_leader"])
         have = verb(held, "has", "have")
-        return [
-            f"{count(held, 'partition')} {have} no leader in the results of this run, but {have} one in the cluster now. "
-            f"Run again to update the results: {election['results_path']}"
-        ]
-    first = [*still_offline["partitions"], *still_offline["unknown"]][:1]
-    lines = [
-        f"{count(offline, 'partition')} {verb(offline, 'has', 'have')} no live leader, {names(first, 1)} first. All of them: {election['results_path']}"
-    ]
-    if unknown:
+        return [f"{count(held, 'partition')} {have} a leader in the cluster by now. Run again to update the results"]
+    if offline == held and not still_offline["unknown"]:
+        return []
+    first = names([*still_offline["partitions"], *still_offline["unknown"]][:1], 1)
+    lines = [f"{count(offline, 'partition')} {verb(offline, 'has', 'have')} no live leader in the cluster, {first} first"]
+    if unknown := still_offline.get("unknown_count", 0):
         shown = names(still_offline["unknown"][:_SHOWN], unknown)
         lines.append(f"Not in the cluster, or hidden because DESCRIBE is not granted: {shown}")
     return lines
@@ -132,12 +184,12 @@ def _offline_count(still_offline: Mapping[str, Any]) -> int:
     return int(still_offline.get("count", 0) + still_offline.get("unknown_count", 0))
 
 
-def next_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:
-    """Return the next steps of the election, or the command that plans again if it has none."""
-    if steps := step_lines(election["next_steps"]):
-        return steps
+def _plan_again_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:
+    """Return the command that plans again the partitions that have no leader, although the results give them one."""
+    if not _offline_count(still_offline):
+        return []
     partitions: Sequence[Mapping[str, Any]] = still_offline.get("partitions", ())
-    lines = ["Next: plan again, the cluster has changed"]
+    lines = ["Plan again, the cluster has changed:"]
     if partitions and all(row["topic"] != _TRANSACTIONS for row in partitions):
         path = election["results_path"] or None
         lines.append(run.commands.line("plan", run.cluster, None, keys_of(partitions), path, _NOT_REPEATED))

@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import group
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.short_reasons import short_reason
+
+# These show at their end which partitions have no leader.
+ELECTING = "recover", "respond"
 
 
 def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manual_output_dir: str) -> list[str]:
@@ -25,7 +30,7 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
         return []
     lines = [
         f"{plan['elect']} to elect, {plan['held']} held, {plan['online']} online already, with strategy {strategy}",
-        *(group("held", row) for row in plan["held_reasons"]),
+        *([] if run.playbook in ELECTING else _held_lines(plan["held_reasons"])),
         *truncated_line(plan),
         f"Plan: {plan['path']}",
     ]
@@ -36,6 +41,14 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
     if candidates in planned.get("manual_candidates", ()):
         lines.append(f"Candidates of what is held: {candidates}")
     return lines
+
+
+def _held_lines(held: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield two lines for each reason, the cheapest step first: which partitions, and why with what to do."""
+    for row in sorted(held, key=lambda row: order(row["reason_code"])):
+        yield group("held", row)
+        why, remedy = short_reason("held", row["reason_code"])
+        yield f"  {why}: {remedy}"
 
 
 def truncated_line(plan: Mapping[str, Any]) -> list[str]:

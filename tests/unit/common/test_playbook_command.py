@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
     COLLECTION,
     MOST_NAMED,
+    MOST_NAMED_WITHOUT_FILES,
     Playbooks,
     running_program,
 )
@@ -108,12 +109,12 @@ def test_what_cannot_be_quoted_on_a_screen_goes_into_a_script(tmp_path: Path) ->
 
 
 def test_without_a_machine_a_command_has_places_to_fill_in() -> None:
-    line = Playbooks().line("propose", "east", {}, [("orders", number) for number in range(MOST_NAMED + 1)])
+    line = Playbooks().line("propose", "east", {}, [("orders", number) for number in range(MOST_NAMED_WITHOUT_FILES + 1)])
     assert line == "ansible-playbook -i INVENTORY --limit east -e kafka_recovery_partitions_file=FILE streamops.kafka_recovery.propose"
 
 
 FEW = [("orders", 3)]
-MANY = [("orders", number) for number in range(MOST_NAMED + 1)]
+MANY = [("orders", number) for number in range(MOST_NAMED_WITHOUT_FILES + 1)]
 
 
 # Ansible keeps what an inventory or a file of variables sets, and the other variable beside it is refused.

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED, Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import (
+    MOST_NAMED,
+    MOST_NAMED_WITHOUT_FILES,
+    Playbooks,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.held_text import REASONS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import (
@@ -34,7 +38,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 PLAN = "/var/lib/kafka-recovery/plans/1/east.json"
 FEW = [("orders", 3), ("orders", 4)]
-MANY = [("orders", number) for number in range(MOST_NAMED + 1)]
+MANY = [("orders", number) for number in range(MOST_NAMED_WITHOUT_FILES + 1)]
 
 
 def shown(code: str, keys: list[tuple[str, int]], tmp_path: Path) -> str:

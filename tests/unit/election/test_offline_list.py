@@ -15,7 +15,7 @@ import pytest
 from repository_root import ROOT
 from role_plays import local_play
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WIDTH, offline_list, ranges
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import WIDTH, offline_list, ranges, short_list
 
 MODULE = "streamops.kafka_recovery.kafka_designated_election"
 
@@ -44,6 +44,22 @@ def listed(lines: Sequence[str]) -> dict[str, set[str]]:
 )  # fmt: skip
 def test_three_numbers_in_a_row_are_a_range(numbers: list[int], said: list[str]) -> None:
     assert ranges(numbers) == said
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ([], ""),
+        ([("a", 1)], "a-1"),
+        ([("a", 2), ("a", 0), ("a", 1), ("b", 7), ("__consumer_offsets", 3)], "__consumer_offsets-3 and 4 others"),
+        ([("orders", number) for number in range(10_000)], "orders-0..9999"),
+        ([("orders", number) for number in range(0, 20_000, 2)], "orders-0,2,4,6,8 and 9,995 others"),
+        ([("a-name-that-is-longer", 1), ("b", 2)], "a-name-that-is-longer-1 and 1 other"),
+        ([("b", 1), ("b", 2), ("a", 1)], "a-1 b-1,2"),
+    ],
+)
+def test_a_short_list_names_what_fits_and_counts_the_others(keys: list[tuple[str, int]], text: str) -> None:
+    assert short_list(keys, longest=16) == text
 
 
 def test_each_outcome_and_reason_has_a_line_the_worst_first() -> None:

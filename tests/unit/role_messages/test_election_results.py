@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages import election_results
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
 RUN = PresentRun(
     "east",
@@ -48,7 +49,7 @@ def still_offline(count: int = 0, unknown: int = 0) -> dict[str, Any]:
 
 
 def held(count: int, code: str = "forked") -> dict[str, Any]:
-    return {"outcome": "held", "reason_code": code, "count": count, "partitions": [PARTITION], "reason": "why"}
+    return {"outcome": "held", "reason_code": code, "count": count, "ranges": "orders-7", "partitions": [PARTITION], "reason": "why"}
 
 
 @pytest.mark.parametrize(
@@ -75,10 +76,7 @@ def test_restored_orders_of_a_killed_run_are_named(repaired: list[str], line: st
     ],
 )
 def test_the_headline_says_whether_the_outcomes_are_real(run: PresentRun, allowed: bool, prefix: str) -> None:
-    assert election_results.result_lines(ELECTION, run, allowed) == [
-        f"{prefix}2 elected, 1 stale. All results: /w/results/1/east.json",
-        "given up: 7 records",
-    ]
+    assert election_results.result_lines(ELECTION, run, allowed) == [f"{prefix}2 elected, 1 stale", "given up: 7 records"]
 
 
 def test_without_partitions_the_headline_says_so() -> None:
@@ -144,54 +142,137 @@ def test_the_command_that_reads_the_disks_of_lost_brokers_is_shown() -> None:
     assert not any("rescue" in line for line in election_results.result_lines({**ELECTION, "save_disks_of": [1]}, DRY_RUN, True))
 
 
-def test_there_is_no_problem_if_every_partition_has_a_leader() -> None:
-    assert election_results.problem_lines(ELECTION, still_offline(), RUN) == []
-    assert election_results.problem_lines(ELECTION, {}, DRY_RUN) == []
+def screen(election: dict[str, Any], offline: dict[str, Any] | None = None, run: PresentRun = RUN) -> tuple[list[str], dict[str, Any]]:
+    """The lines behind those of the results, and the data."""
+    shown = election_results.screen({**ELECTION, **election}, run, True, still_offline() if offline is None else offline, None)
+    return shown["lines"][2:], shown["summary"]
+
+
+def test_the_last_line_names_the_file_with_all_results() -> None:
+    assert screen({})[0] == ["All results: /w/results/1/east.json"]
+    assert screen({"results_path": None})[0] == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "offline", "run", "failure"),
+    [
+        ([], 0, RUN, ""),
+        ([], 2, RUN, "2 partitions of east have no leader. What to do is shown above"),
+        ([held(1)], 1, RUN, "1 partition of east has no leader. What to do is shown above"),
+        ([held(3)], 0, RUN, "3 partitions of east have no leader. What to do is shown above"),
+        ([held(1)], 0, DRY_RUN, ""),
+    ],
+)
+def test_a_run_fails_if_the_results_or_the_cluster_have_a_partition_without_a_leader(
+    groups: list[dict[str, Any]], offline: int, run: PresentRun, failure: str
+) -> None:
+    assert screen({"without_leader": groups}, still_offline(offline), run)[1]["failure"] == failure
+
+
+def test_each_reason_has_its_partitions_why_and_the_command_the_cheapest_step_first() -> None:
+    steps = [
+        {"code": "wait_for_clean_leader", "partitions": 4, "step": "wait", "command": "ansible-playbook plan"},
+        {"code": "forked", "partitions": 2, "step": "force", "command": "ansible-playbook recover --check"},
+    ]
+    groups = [held(2), held(4, "wait_for_clean_leader")]
+    lines, data = screen({"without_leader": groups, "next_steps": steps}, still_offline(6))
+    assert lines == [
+        "held (wait_for_clean_leader), 4: orders-7",
+        "  the controller may elect a broker that is coming back: wait for that broker, then plan again",
+        "ansible-playbook plan",
+        "held (forked), 2: orders-7",
+        "  logs fork, and nothing proves a branch: try to start the lost brokers. If impossible, force it (this is its dry run)",
+        "ansible-playbook recover --check",
+        "All results: /w/results/1/east.json",
+    ]
+    assert [(row["reason_code"], row["count"], row["command"]) for row in data["groups"]] == [
+        ("wait_for_clean_leader", 4, "ansible-playbook plan"),
+        ("forked", 2, "ansible-playbook recover --check"),
+    ]
+
+
+def test_reasons_with_the_same_step_share_its_command() -> None:
+    groups = [{**held(1, code), "outcome": "stale"} for code in ("log_changed", "topic_recreated")]
+    steps = [{"code": "stale", "partitions": 2, "step": "again", "command": "ansible-playbook recover"}]
+    lines, _data = screen({"without_leader": groups, "next_steps": steps}, still_offline(2))
+    assert [line for line in lines if not line.startswith("  ")] == [
+        "stale (log_changed), 1: orders-7",
+        "stale (topic_recreated), 1: orders-7",
+        "ansible-playbook recover",
+        "All results: /w/results/1/east.json",
+    ]
+
+
+def test_of_two_steps_for_one_reason_the_one_with_a_command_is_shown() -> None:
+    """Partitions of __transaction_state have a step of their own, whose command must not name them."""
+    steps = [{"code": "no_survivor", "partitions": 1, "step": "start", "command": command} for command in ("ansible-playbook plan", None)]
+    assert "ansible-playbook plan" in screen({"without_leader": [held(2, "no_survivor")], "next_steps": steps}, still_offline(2))[0]
+
+
+@pytest.mark.parametrize("reasons", [5, 8])
+def test_a_cluster_with_many_reasons_needs_at_most_25_lines(reasons: int) -> None:
+    codes = ["forked", "no_survivor", "wait_for_clean_leader", "incomplete", "weak", "corrupt", "tail_not_saved", "retention_gap"][:reasons]
+    steps = [{"code": code, "partitions": 1250, "step": "do", "command": f"ansible-playbook {code}"} for code in codes]
+    election = {
+        **ELECTION,
+        "without_leader": [held(1250, code) for code in codes],
+        "next_steps": steps,
+        "repaired": ["a-0"],
+        "given_up": {"text": ["one", "two"]},
+        "saved_records": {"path": "/w/saved", "replicas": 2, "saved": 2, "not_saved": 0, "offsets": 9, "bytes": 3, "bytes_at_most": None},
+        "save_disks_of": [1],
+        "other_offline_partitions": 3,
+    }
+    lines = election_results.screen(election, RUN, True, still_offline(1250 * reasons), None)["lines"]
+    assert len(lines) <= 25
+    assert ("3,750 more partitions without a leader, for 3 more reasons: see the results" in lines) == (reasons == 8)
 
 
 @pytest.mark.parametrize(("count", "have"), [(1, "1 partition has"), (2, "2 partitions have")])
-def test_partitions_that_have_a_leader_only_in_the_cluster_are_named(count: int, have: str) -> None:
-    first, group, *_next = election_results.problem_lines({**ELECTION, "without_leader": [held(count)]}, still_offline(), RUN)
-    assert first.startswith(
-        f"{have} no leader in the results of this run, but {have.rsplit(maxsplit=1)[-1]} one in the cluster now. Run again"
-    )
-    assert group == ("held (forked), 1 partition: orders-7. why" if count == 1 else "held (forked), 2 partitions: orders-7 and 1 more. why")
+def test_partitions_that_have_a_leader_only_in_the_cluster_are_counted(count: int, have: str) -> None:
+    assert screen({"without_leader": [held(count)]})[0][0] == f"{have} a leader in the cluster by now. Run again to update the results"
 
 
-def test_a_dry_run_names_what_would_have_no_leader() -> None:
-    lines = election_results.problem_lines({**ELECTION, "without_leader": [held(1)]}, {}, DRY_RUN)
-    assert lines[:2] == ["Partitions that would be left without a leader:", "held (forked), 1 partition: orders-7. why"]
+def test_a_dry_run_names_what_would_have_no_leader_and_how_to_elect_the_others() -> None:
+    planned = {"code": "planned", "partitions": 2, "step": "read", "command": "ansible-playbook apply"}
+    lines, data = screen({"without_leader": [held(1)], "next_steps": [planned]}, {}, DRY_RUN)
+    assert lines[:3] == [
+        "to elect, 2: the plan designates their leaders: read it, then elect them",
+        "ansible-playbook apply",
+        "held (forked), 1: orders-7",
+    ]
+    assert data["check_mode"] and data["groups"][0]["outcome"] == "planned"
 
 
-def test_of_many_deleted_topics_and_reasons_a_few_are_named() -> None:
-    groups = [held(1, f"reason_{number}") for number in range(7)]
-    lines = election_results.problem_lines({**ELECTION, "without_leader": groups}, still_offline(0, 40), RUN)
+def test_of_many_deleted_topics_a_few_are_named() -> None:
+    lines, _data = screen({}, still_offline(0, 40))
     assert lines[:2] == [
-        "40 partitions have no live leader, a-3 first. All of them: /w/results/1/east.json",
+        "40 partitions have no live leader in the cluster, a-3 first",
         "Not in the cluster, or hidden because DESCRIBE is not granted: a-3, b-3, c-3, d-3, e-3 and 35 more",
     ]
-    assert [line for line in lines if line.startswith("held")] == [
-        f"held (reason_{number}), 1 partition: orders-7. why" for number in range(5)
-    ]
-    assert "and 2 more reasons: /w/results/1/east.json" in lines
 
 
 @pytest.mark.parametrize("topic", ["orders", "__transaction_state"])
 def test_without_next_steps_a_command_plans_the_partitions_without_a_leader_again(topic: str) -> None:
     offline = {**still_offline(1), "partitions": [{**PARTITION, "topic": topic}]}
-    lines = election_results.next_lines(ELECTION, offline, RUN)
-    assert lines[0] == "Next: plan again, the cluster has changed"
+    lines, _data = screen({}, offline)
+    assert lines[1] == "Plan again, the cluster has changed:"
     if topic == "orders":
-        assert "--limit east -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' streamops.kafka_recovery.plan" in lines[1]
-        assert "kafka_recovery_strategy" not in lines[1], "under aggressive, a plan does not wait for a clean leader that is coming back"
+        assert "--limit east -e '{kafka_recovery_partitions: [{topic: orders, partition: 7}]}' streamops.kafka_recovery.plan" in lines[2]
+        assert "kafka_recovery_strategy" not in lines[2], "under aggressive, a plan does not wait for a clean leader that is coming back"
     else:
-        assert lines[1:] == [], "to name it is to consent to its loss"
+        assert lines[2:] == ["All results: /w/results/1/east.json"], "to name it is to consent to its loss"
 
 
-def test_next_steps_of_the_election_have_their_commands() -> None:
-    steps = [{"partitions": 1, "step": "look", "command": "ansible-playbook x"}, {"partitions": 2, "step": "wait", "command": None}]
-    assert election_results.next_lines({**ELECTION, "next_steps": steps}, still_offline(1), RUN) == [
-        "Next, for 1 partition: look",
-        "ansible-playbook x",
-        "Next, for 2 partitions: wait",
-    ]
+@pytest.mark.parametrize(("groups", "record_count", "lines"), [(0, 0, 1), (1, 0, 4), (0, 3, 3)])
+def test_an_impact_on_nothing_needs_one_line(groups: int, record_count: int, lines: int) -> None:
+    impact = {
+        "summary": {"partitions": 2, "groups": groups},
+        "groups": [{"command": "reset billing"}] * groups,
+        "transactions": [],
+        "record_counts": {**sums([]), "partitions": 1, "total": record_count, "gone": record_count},
+        "path": "/w/impact/1/east.json",
+    }
+    shown = election_results.screen(ELECTION, RUN, True, still_offline(), impact)["lines"]
+    assert len(shown) == 3 + lines + (groups and 1), shown
+    assert shown[2].startswith("Consumers and producers of 2 partitions: ")

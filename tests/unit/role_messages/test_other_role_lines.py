@@ -42,8 +42,15 @@ def test_a_plan_says_why_partitions_are_held() -> None:
     assert plan_lines({"plans": [{"cluster": "west"}, PLAN]}, RUN, "balanced", "") == [
         "2 to elect, 4 held, 0 online already, with strategy balanced",
         "held (forked), 4 partitions: orders-0, orders-1, orders-2 and 1 more",
+        "  logs fork, and nothing proves a branch: try to start the lost brokers. If impossible, force it",
         "Plan: /w/plans/1/east.json",
     ]
+
+
+@pytest.mark.parametrize("playbook", ["recover", "respond"])
+def test_a_run_that_goes_on_says_only_at_its_end_why_partitions_are_held(playbook: str) -> None:
+    lines = plan_lines({"plans": [PLAN]}, replace(RUN, playbook=playbook), "balanced", "")
+    assert lines == ["2 to elect, 4 held, 0 online already, with strategy balanced", "Plan: /w/plans/1/east.json"]
 
 
 def test_a_plan_says_how_much_its_elections_would_truncate() -> None:

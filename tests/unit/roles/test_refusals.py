@@ -40,7 +40,11 @@ def refusal(role: str, file: str, task: str, **variables: Any) -> list[str]:
     """The lines with which a task fails."""
     (found,) = (one for one in yaml.safe_load((ROLES / role / "tasks" / file).read_text()) if one["name"] == task)
     (text,) = (
-        text for action in found.values() if isinstance(action, dict) for name, text in action.items() if name in ("msg", "fail_msg")
+        text
+        for action in found.values()
+        if isinstance(action, dict)
+        for name, text in action.items()
+        if name in ("msg", "fail_msg", "failure")
     )
     return said(role, text, **{**found.get("vars", {}), **variables})
 
