@@ -24,7 +24,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 # No run elects anything in these.
 TOPICS = damaged.of("none")
 # Lines of a report, and of the summary of a run.
-NEXT = re.compile(r'^\s*"?(?:Next, for (\d+) partitions?(?: in cluster \w+)?: |(?:held|stale|failed) \(\w+\), (\d+): |to elect, (\d+): )')
+NEXT = re.compile(
+    r'^\s*"?(?:Next, for (\d+) partitions?(?: in cluster \w+)?: |(?:held|stale|failed) \(\w+\), (\d+): |to elect, (\d+)(?:: |$))'
+)
 
 
 def named(operator: Operator, topics: list[str]) -> list[dict[str, Any]]:

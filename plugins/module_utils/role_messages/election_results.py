@@ -9,20 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import FORCE, PLANNED, first_with_step, order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import PLANNED, first_with_step, order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.consumer_impact import short_impact_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import described, group_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import dry_run, names, summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun, keys_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.short_reasons import short_reason
 
 # To name a partition of this topic is to consent to its loss.
 _TRANSACTIONS = "__transaction_state"
 _SHOWN = 5
-# Groups of partitions that are shown with their next steps. There are as many lines for each.
-_GROUPS_SHOWN = 5
 # Without it, a plan waits for a clean leader that is coming back.
 _NOT_REPEATED = ("kafka_recovery_strategy",)
-_DRY_RUN_FIRST = " (this is its dry run)"
 
 
 def screen(
@@ -40,7 +37,7 @@ def screen(
         *result_lines(election, run, allow_data_loss),
         *short_impact_lines(impact),
         *_offline_lines(election, still_offline, run),
-        *_group_lines(groups),
+        *group_lines(groups, "the results"),
         *([] if run.check_mode or election["next_steps"] else _plan_again_lines(election, still_offline, run)),
         *([f"All results: {path}"] if path else []),
     ]
@@ -135,31 +132,7 @@ def _groups(election: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if step := steps.get(PLANNED):
         found.append((PLANNED, {"outcome": PLANNED, "reason_code": None, "count": step["partitions"], "ranges": ""}))
     for code, row in sorted(found, key=lambda one: order(one[0])):
-        why, remedy = short_reason(row["outcome"], row["reason_code"])
-        command = steps.get(code, {}).get("command")
-        yield {
-            **{key: row[key] for key in ("outcome", "reason_code", "count", "ranges")},
-            "why": why,
-            "remedy": remedy + (_DRY_RUN_FIRST if code in FORCE and command else ""),
-            "command": command,
-        }
-
-
-def _group_lines(groups: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = []
-    for place, row in enumerate(groups[:_GROUPS_SHOWN]):
-        if row["outcome"] == PLANNED:
-            lines.append(f"to elect, {number(row['count'])}: {row['why']}: {row['remedy']}")
-        else:
-            lines.append(f"{row['outcome']} ({row['reason_code']}), {number(row['count'])}: {row['ranges']}")
-            lines.append(f"  {row['why']}: {row['remedy']}")
-        # Groups of one step share its command.
-        if row["command"] and row["command"] not in {one["command"] for one in groups[place + 1 : _GROUPS_SHOWN]}:
-            lines.append(row["command"])
-    if left := groups[_GROUPS_SHOWN:]:
-        partitions = sum(row["count"] for row in left)
-        lines.append(f"{count(partitions, 'more partition')} without a leader, for {count(len(left), 'more reason')}: see the results")
-    return lines
+        yield described(row, code, steps.get(code, {}).get("command"))
 
 
 def _offline_lines(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> list[str]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -180,14 +180,14 @@ def lines(readiness: Mapping[str, Any], run: PresentRun) -> list[str]:
     number = f"{offline} of the requested partitions" if selected else count(offline, "partition")
     return [
         f"{number} {verb(offline, 'has', 'have')} no live leader",
-        f"Brokers {'; '.join(_broker_states(partitions['brokers']))}",
+        brokers_line(partitions["brokers"]),
         *(f"Optional, improves evidence: {row['remedy']}" for row in permissions["missing"] if not row["required"]),
         *(f"The cluster does not report whether this is granted: {row['operation']}" for row in permissions["unknown"]),
         *quorum_notes(readiness["quorum"]),
     ]
 
 
-def _broker_states(brokers: Collection[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the brokers of each state, such as "fenced: 1, 3"."""
-    for state, rows in groupby(sorted(brokers, key=lambda row: str(row["broker_state"])), key=lambda row: row["broker_state"]):
-        yield f"{state}: {', '.join(str(row['broker_id']) for row in rows)}"
+def brokers_line(brokers: Collection[Mapping[str, Any]]) -> str:
+    """Return the brokers by state, such as "Brokers fenced: 1, 3; unfenced: 2"."""
+    by_state = groupby(sorted(brokers, key=lambda row: str(row["broker_state"])), key=lambda row: row["broker_state"])
+    return f"Brokers {'; '.join(f'{state}: ' + ', '.join(str(row['broker_id']) for row in rows) for state, rows in by_state)}"

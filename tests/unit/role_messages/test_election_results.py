@@ -236,8 +236,9 @@ def test_partitions_that_have_a_leader_only_in_the_cluster_are_counted(count: in
 def test_a_dry_run_names_what_would_have_no_leader_and_how_to_elect_the_others() -> None:
     planned = {"code": "planned", "partitions": 2, "step": "read", "command": "ansible-playbook apply"}
     lines, data = screen({"without_leader": [held(1)], "next_steps": [planned]}, {}, DRY_RUN)
-    assert lines[:3] == [
-        "to elect, 2: the plan designates their leaders: read it, then elect them",
+    assert lines[:4] == [
+        "to elect, 2",
+        "  the plan designates their leaders: read it, then elect them",
         "ansible-playbook apply",
         "held (forked), 1: orders-7",
     ]

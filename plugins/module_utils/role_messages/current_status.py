@@ -1,0 +1,54 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which partitions have no leader now, and the cheapest next step for them, from decisions that no plan has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import ALLOWED, PLANNED, command, order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import described, group_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.readiness import brokers_line
+
+
+def status_groups(decisions: Mapping[TopicPartition, Decision], cluster: str, playbooks: Playbooks) -> list[dict[str, Any]]:
+    """Return the partitions that are held, by reason code, and those that would be elected, the cheapest next step first.
+
+    `cluster`: its name in the inventory. Partitions that have a leader by now are left out.
+    """
+    keys: dict[str, list[TopicPartition]] = {}
+    for key, decision in decisions.items():
+        if decision.action != Action.LEAVE:
+            keys.setdefault(decision.reason or PLANNED, []).append(key)
+    return [_group(code, keys[code], cluster, playbooks) for code in sorted(keys, key=order)]
+
+
+def _group(code: str, keys: list[TopicPartition], cluster: str, playbooks: Playbooks) -> dict[str, Any]:
+    row = {"outcome": Outcome.HELD.value, "reason_code": code, "count": len(keys), "ranges": short_list(keys)}
+    if code != PLANNED:
+        return described(row, code, command([code], cluster, keys, None, playbooks))
+    playbook = "propose" if playbooks.require_commit else "recover"
+    line = playbooks.line(playbook, cluster, {} if playbooks.require_commit else ALLOWED, keys, dry_run=not playbooks.require_commit)
+    group = described({**row, "outcome": PLANNED, "reason_code": None}, code, line)
+    return {
+        **group,
+        "why": "a plan would elect leaders",
+        "remedy": "propose it" if playbooks.require_commit else "look at this dry run first",
+    }
+
+
+def status_lines(groups: Collection[Mapping[str, Any]], brokers: Collection[Mapping[str, Any]]) -> list[str]:
+    """Return how many partitions have no leader, the brokers by state, and the lines of each group. `brokers`: as `Cluster.broker_states` returns them."""
+    offline = sum(row["count"] for row in groups)
+    if not offline:
+        return ["every partition has a live leader", brokers_line(brokers)]
+    head = f"{count(offline, 'partition')} {verb(offline, 'has', 'have')} no live leader"
+    return [head, brokers_line(brokers), *group_lines([*groups], "the summary")]
