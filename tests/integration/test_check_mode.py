@@ -151,6 +151,7 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_readiness_info", {**workdir, "window": 0}),
         ("kafka_replica_log_info", {**operator.files(CHECKED), "partitions": named}),
         ("kafka_recovery_evidence_info", {**operator.files(CHECKED), "partitions": named, "window": 0, "elect": True}),
+        ("kafka_recovery_status_info", {**cluster, "partitions": named}),
         ("kafka_recovery_plan", {**spark, "run_id": CHECKED, "clusters": [operator.name]}),
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": plan, "allow_data_loss": True}),
         ("kafka_designated_election", {**operator.files(CHECKED), "plan": plan}),
@@ -184,7 +185,7 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_recovery_leftovers", {**operator.files(CHECKED), "window": 0.5, "cancel_moves": [{"topic": MOVED}]}),
         ("kafka_recovery_report", {**spark, "run_id": CHECKED, "retention_days": 1}),
     ]
-    on_control_node = {"kafka_recovery_inventory_info", "kafka_recovery_options_info", "kafka_log_dir_copy"}
+    on_control_node = {"kafka_recovery_inventory_info", "kafka_recovery_options_info", "kafka_recovery_summary", "kafka_log_dir_copy"}
     assert {name for name, _options in calls} | on_control_node == MODULES, "one more module"
     refs = forge.names("main")
     with unchanged(operator, left_out=OUTPUT_OF_PLANS):
