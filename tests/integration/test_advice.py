@@ -36,14 +36,14 @@ def named(operator: Operator, topics: list[str]) -> list[dict[str, Any]]:
 
 def commands_of(screen: str) -> dict[str, int]:
     """The commands on a screen in the order in which they stand there, each with the number of partitions that the lines above it name."""
-    found, count = {}, 0
+    found, count, is_shared = {}, 0, False
     for line in screen.splitlines():
         if match := NEXT.match(line):
-            count += int(match[match.lastindex or 1])
+            count, is_shared = int(match[match.lastindex or 1]) + (count if is_shared else 0), True
         # A header of a task has a bracket before the name. A line "fatal:" has the message once more, as JSON.
         elif " streamops.kafka_recovery." in line and count and not line.startswith("fatal:"):
             found[re.sub(r'^\s*"|",?$', "", line).strip()] = count
-            count = 0
+            is_shared = False
     return found
 
 
