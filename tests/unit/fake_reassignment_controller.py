@@ -11,7 +11,11 @@ from dataclasses import replace
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import LogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import LogEnd
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 SIZE = 1000  # bytes of a partition
@@ -48,6 +52,7 @@ class Moved:
         self.requests: list[dict[TopicPartition, tuple[int, ...]]] = []
         self.disks: dict[int, tuple[int | None, int | None]] = {}  # usable and total bytes
         self.most = 0
+        self.is_alone = False  # no second broker answers
 
     def _pass(self) -> None:
         """Every request takes a moment, in which brokers copy and the controller ends what is copied."""
@@ -66,6 +71,11 @@ class Moved:
     def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
         self._pass()
         return {key: state for key, state in self.states.items() if keys is None or key in keys}
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        self._pass()
+        there = {state.key: self.states[state.key] for state in states if state.key in self.states and not self.is_alone}
+        return {key: StatedReplicas(3, state.replicas, state.topic_id, state.leader) for key, state in there.items()}
 
     def unfenced(self) -> set[int]:
         self._pass()

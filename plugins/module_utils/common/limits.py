@@ -62,11 +62,13 @@ RECORDS_BYTES = 128 * MIB
 RECORD_HEADERS = 100_000
 # Listeners of one controller: one for each of its networks.
 LISTENERS = 20
+# What separates the parts of an address, [host]:port or PROTOCOL://host:port, and stands in no host.
+DELIMITERS = frozenset(" []/")
 
 
 def is_address(host: str, port: int) -> bool:
-    """Return whether host and port form a valid address. For others a name resolver raises UnicodeError, ValueError or OverflowError."""
-    if not host or not host.isprintable() or " " in host or not 0 < port < 1 << 16:
+    """Return whether host and port form a valid address. For others a name resolver, or kafka-python, raises UnicodeError, ValueError or OverflowError."""
+    if not host or not host.isprintable() or not DELIMITERS.isdisjoint(host) or not 0 < port < 1 << 16:
         return False
     try:
         host.rstrip(".").encode("idna")

@@ -189,11 +189,11 @@ class Comparison:
         )
 
     def _may_prove(self, log: Log) -> int:
-        """Return the same as `proven`, if a log that was not compared with this one forks from it only where a third log shows it."""
+        """Return the same as `proven`, if a log that was not compared with this one forks from it only where other logs show it."""
         return max((self._may_hold(log, point) for point in self.points), default=0)
 
     def _may_hold(self, log: Log, point: Point) -> int:
-        """Return the same as `held`, and for a log that was not compared the offset that it would hold if it forks only where a third log shows it."""
+        """Return the same as `held`, and for a log that was not compared the offset that it would hold if it forks only where other logs show it."""
         held = self._held(log, point)
         if held is not None:
             return held

@@ -31,14 +31,7 @@ class LogPairs:
         if not self.forks or pair is None or pair.relation not in (SAME, PREFIX):
             return pair
         alike, others = self._identical(one), self._identical(other)
-        return next(
-            (
-                fork
-                for fork in self.forks
-                if (fork.broker_a in alike and fork.broker_b in others) or (fork.broker_a in others and fork.broker_b in alike)
-            ),
-            pair,
-        )
+        return next((fork for fork in self.forks if _is_between(fork, alike, others)), pair)
 
     def _identical(self, broker: int) -> set[int]:
         same = (pair for pair in self.evidence.pairs.values() if pair.relation == SAME and broker in (pair.broker_a, pair.broker_b))
@@ -85,19 +78,24 @@ class LogPairs:
         )
 
     def fork_shown_by_others(self, one: int, other: int) -> int | None:
-        """Return the offset at which the logs of two brokers fork by what third ones show, which fork from one of them below where they agree with the other.
-
-        None if none shows a fork.
-        """
+        """Return the least offset at which the logs of two brokers fork by what others show: two logs fork there, and beyond that offset one of these agrees
+        with the log of `one`, and the other with that of `other`. None if no logs show a fork."""
         shown = [
             fork.common_offset or 0
             for fork in self.forks
-            for this, that in ((one, other), (other, one))
-            if this in (fork.broker_a, fork.broker_b)
-            for third in {fork.broker_a, fork.broker_b} - {this}
-            if (pair := self.pair(that, third)) is not None and (pair.common_offset or 0) > (fork.common_offset or 0)
+            if _is_between(fork, self._agreeing_beyond(fork, one), self._agreeing_beyond(fork, other))
         ]
         return min(shown, default=None)
+
+    def _agreeing_beyond(self, fork: Pair, broker: int) -> set[int]:
+        """Return the brokers whose logs agree beyond the offset of a fork with that of `broker`, or with one that does so; this broker, too."""
+        offset, compared = fork.common_offset or 0, brokers_of(self.evidence.pairs.values())
+        agreeing, added = set[int](), {broker}
+        while added:
+            agreeing |= added
+            pairs = (self.pair(known, other) for known in added for other in compared - agreeing)
+            added = brokers_of(pair for pair in pairs if pair is not None and (pair.common_offset or 0) > offset) - agreeing
+        return agreeing
 
     def _agreement(self, one: Log, other: Log) -> int | None:
         """Return the offset below which two logs hold the same records, None if it is not known."""
@@ -108,3 +106,8 @@ class LogPairs:
 def brokers_of(pairs: Iterable[Pair]) -> set[int]:
     """Return the brokers of these pairs."""
     return {broker for pair in pairs for broker in (pair.broker_a, pair.broker_b)}
+
+
+def _is_between(fork: Pair, ones: Collection[int], others: Collection[int]) -> bool:
+    """Return whether one log of this fork is of the first brokers, and the other log of the others."""
+    return (fork.broker_a in ones and fork.broker_b in others) or (fork.broker_a in others and fork.broker_b in ones)

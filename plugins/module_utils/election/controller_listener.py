@@ -15,6 +15,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import unanswered_requests
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.change_client import soon
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
@@ -94,10 +95,12 @@ class ElectingCluster(Cluster):
             node, _quorum = controllers.active()
             if time.monotonic() >= written_by:
                 raise ClusterError(TOO_LATE)
+            request = leader_elections.elect(election_type, keys, self._timeout_ms)
             try:
-                answer = controllers.ask_until(node, lambda: leader_elections.elect(election_type, keys, self._timeout_ms), written_by)
+                answer = controllers.ask_until(node, lambda: request, written_by)
             except ClusterError:
-                self.elections_in_doubt.update(keys)
+                if unanswered_requests.unanswered([(node, request)], None):
+                    self.elections_in_doubt.update(keys)
                 raise
         return self._election_answers(answer, keys)
 

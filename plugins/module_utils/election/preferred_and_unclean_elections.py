@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,7 +23,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.signals import INTERRUPTED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import ELECTED_IF_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import disk_verdicts
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.backend_elections import OLD_SECONDS
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.backend_elections import MOST_LOOKS, OLD_SECONDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import (
     OUTCOMES,
     UNCLEAN,
@@ -62,6 +61,8 @@ MUST_BE_NAMED = Reason(
     "which transactions were committed stands here; it is elected only where partitions or partitions_file names it",
 )
 SAVE_OR_GIVE_UP = "elect it with kafka_designated_election, which saves them before, or give them up with hold_unsaved=false"
+
+TOO_SLOW = "brokers are so slow that what was checked is old before the election; run again"
 
 BATCH = 1000
 RETRY_SECONDS = 1.0
@@ -209,10 +210,11 @@ class LeaderElection:
         """Return those of these partitions whose unclean election may be requested, and set the results of the others.
 
         An attempt lasts as long as a broker that does not answer, and so do other batches and comparisons of logs. What was checked before may not hold
-        any more, so partitions are read until that is not older than OLD_SECONDS. `compared`: states whose logs need no other comparison.
+        any more, so partitions are read until that is not older than OLD_SECONDS, at most MOST_LOOKS times. `compared`: states whose logs need no other
+        comparison.
         """
-        left, read_at = [*keys], -math.inf
-        while left and time.monotonic() - read_at > OLD_SECONDS:
+        left = [*keys]
+        for _look in range(MOST_LOOKS):
             read_at = time.monotonic()
             try:
                 with deadline.until(end):
@@ -233,7 +235,10 @@ class LeaderElection:
                 else:
                     self.results[key] = self._judge(key, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None), key in doubtful)
             left, compared = [key for key in same if key not in held], now
-        return left
+            if not left or time.monotonic() - read_at <= OLD_SECONDS:
+                return left
+        self._hold_back(left, RecoveryError(TOO_SLOW))
+        return []
 
     def _hold_back(self, keys: Collection[TopicPartition], error: RecoveryError) -> None:
         """Set the result of those of these partitions to FAILED that have a predicted one only."""
@@ -244,8 +249,8 @@ class LeaderElection:
         try:
             answers = self._cluster.elect(self._type, batch)
         except RecoveryError as error:
-            # One batch without an answer does not stop the others.
-            doubtful.update(batch)
+            # One batch without an answer does not stop the others. An election that no broker has got elects nothing.
+            doubtful.update(self._cluster.elections_in_doubt & {*batch})
             self.results |= {key: self._result(key, Outcome.FAILED, None, Reason(ReasonCode.REQUEST_FAILED, str(error))) for key in batch}
             return
         self._look([key for key in batch if key in answers and _error(answers[key]) in (None, kafka_errors.ELECTION_NOT_NEEDED)], end)

@@ -9,12 +9,18 @@ Kafka cancels a reassignment with the original replicas, but in the order of its
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionSource, TopicPartition, chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionSource,
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+    chunks,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.validate import Move
 
@@ -32,6 +38,7 @@ class Cancellable(PartitionSource, Protocol):
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int]]) -> Mapping[TopicPartition, Answer]: ...
     def reassignments(self) -> Mapping[TopicPartition, OngoingReassignment]: ...
     def cancel(self, keys: Iterable[TopicPartition]) -> Mapping[TopicPartition, Answer]: ...
+    def second_replicas(self, states: Collection[PartitionState]) -> Mapping[TopicPartition, StatedReplicas]: ...
 
 
 class Cancellation(NamedTuple):
@@ -51,6 +58,7 @@ def cancel(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> Cancel
     """Cancel these moves (KIP-455), then restore the order of their replicas. A move that has ended already is not a problem.
 
     No order is restored if the cancellation leaves other replicas than the move began with, because another tool changed them: that would be another move.
+    Brokers that are behind do not show it, so two of them must state the replicas.
 
     Waits at most SETTLED_SECONDS for brokers to learn of it. Raises nothing if the cluster fails: the result has the errors.
     """
@@ -90,17 +98,27 @@ def _changed_by_others(cluster: Cancellable, moves: Mapping[TopicPartition, Move
 
 
 def _restore_orders(cluster: Cancellable, moves: Mapping[TopicPartition, Move]) -> int:
-    """Restore orders as brokers learn of the cancellation. Returns for how many partitions the controller refused the order."""
+    """Restore orders as brokers learn of the cancellation. Returns how many orders were not restored although one broker states the replicas of before:
+    the controller refused the order, or no second broker states these replicas within SETTLED_SECONDS."""
     deadline, remaining, refused = time.monotonic() + SETTLED_SECONDS, dict(moves), 0
     while remaining:
         states = cluster.partitions(remaining)
         same = {key for key, move in remaining.items() if key in states and sorted(states[key].replicas) == sorted(move.current)}
         orders = {key: remaining[key].current for key in same if states[key].replicas != remaining[key].current}
-        for batch in chunks(sorted(orders), BATCH):
+        doubtful = _doubtful(cluster, orders, [states[key] for key in orders])
+        for batch in chunks(sorted(orders.keys() - doubtful), BATCH):
             answers = cluster.reassign({key: orders[key] for key in batch})
             refused += sum(1 for key in batch if key not in answers or answers[key][0] is not None)
-        remaining = {key: move for key, move in remaining.items() if key in states and key not in same}
+        remaining = {key: move for key, move in remaining.items() if key in states and key not in same - doubtful}
         if remaining and time.monotonic() > deadline:
-            break  # another process has given them other replicas
+            return refused + len(doubtful)  # another process has given the others other replicas
         time.sleep(POLL_SECONDS if remaining else 0)
     return refused
+
+
+def _doubtful(
+    cluster: Cancellable, orders: Mapping[TopicPartition, Sequence[int]], states: Collection[PartitionState]
+) -> set[TopicPartition]:
+    """Return the partitions whose replicas no second broker states as well. If the first one is behind, their order would be another move."""
+    stated = cluster.second_replicas(states) if states else {}
+    return {key for key, order in orders.items() if key not in stated or sorted(stated[key].replicas or ()) != sorted(order)}

@@ -11,15 +11,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import fake_brokers
 import pytest
+from kafka import errors
 from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ElectLeadersResponse
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.change_client import ONCE_SECONDS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import leader_elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CUT_OFF
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 
 API_VERSIONS, ELECT_LEADERS, REORDER = 18, 43, 45
@@ -49,8 +54,16 @@ class Pair:
         """Cut the connection to the writer, which then takes some seconds to state its versions. `both`: to the other, too."""
         for number in (self.writer, *([self.other] if both else ())):
             self._delay_versions(self._brokers[number], seconds)
-            self.cluster._manager.call_soon(lambda number=number: self.cluster._manager.close(number))
+            self._disconnect(number)
+
+    def _disconnect(self, number: int) -> None:
+        self.cluster._manager.call_soon(lambda: self.cluster._manager.close(number))
         time.sleep(0.1)
+
+    def end_the_hang(self, number: int) -> None:
+        """Cut the connection to this broker, which states its versions at once from now on."""
+        self._brokers[number].follows({1: 0.0, 2: 0.0})
+        self._disconnect(number)
 
     @staticmethod
     def _delay_versions(broker: fake_brokers.Broker, seconds: float) -> None:
@@ -68,8 +81,7 @@ class Pair:
         listener.shutdown(socket.SHUT_RDWR)
         with socket.create_server(("127.0.0.1", 0)) as another:
             os.dup2(another.fileno(), listener.fileno())
-        self.cluster._manager.call_soon(lambda: self.cluster._manager.close(self.writer))
-        time.sleep(0.1)
+        self._disconnect(self.writer)
 
 
 def elected() -> Any:
@@ -113,6 +125,37 @@ def test_an_election_that_waits_for_handshakes_is_sent_to_no_broker_when_its_gua
         with pytest.raises(ClusterError, match="too old"):
             both.cluster.elect_unclean([KEY])
         assert both.got == {} and not both.cluster.elections_in_doubt
+
+
+def test_a_broker_that_was_not_ready_when_another_one_answered_does_not_get_the_request_later() -> None:
+    with pair(timeout=3.0) as both:
+        both.hang_in_the_handshake(0.6)
+        request = partial(leader_elections.elect, "unclean", [KEY], 3000)
+        node, _answer = both.cluster._ask_any(request, [both.writer, both.other], hedge_after=0.2)
+        time.sleep(1.0)
+        assert node == both.other
+        assert both.got == {both.other: 1}
+
+
+def test_a_request_that_was_not_ready_within_its_share_of_the_time_is_not_called_too_old() -> None:
+    with pair(timeout=3.0) as both:
+        both.hang_in_the_handshake(60)
+        request = partial(leader_elections.elect, "unclean", [KEY], 3000)
+        with deadline.until(time.monotonic() + 0.3), pytest.raises(errors.KafkaTimeoutError, match=CUT_OFF):
+            both.cluster._ask_any(request, [both.writer], hedge_after=3.0, written_by=time.monotonic() + 3.0)
+
+
+def test_a_broker_that_was_not_ready_for_one_election_does_not_delay_the_next_one() -> None:
+    """No broker was ready for the first one, so the broker that has answered last is still the same."""
+    with pair(timeout=2 * ONCE_SECONDS + 1) as both:
+        both.hang_in_the_handshake(60, both=True)
+        with pytest.raises(ClusterError, match="too old"):
+            both.cluster.elect_unclean([KEY])
+        both.end_the_hang(both.other)
+        began = time.monotonic()
+        both.cluster.elect_unclean([KEY])
+        assert both.got == {both.other: 1}
+        assert time.monotonic() - began < ONCE_SECONDS / 4
 
 
 def test_an_election_does_not_wait_for_a_broker_that_throttles_but_is_sent_to_another_one() -> None:

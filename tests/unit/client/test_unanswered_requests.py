@@ -404,8 +404,38 @@ def test_a_broker_of_which_all_others_state_their_own_addresses_may_still_hang(b
 
 
 def test_an_address_that_no_broker_can_have_does_not_answer() -> None:
-    with AddressClient(Connection(("127.0.0.1:1",), request_timeout=1.0), [("", 0), ("127.0.0.1", -1)]) as client:
+    hosts = ["[", "x]", "[::1]", "::1]", "a:b]:9", "SSL://127.0.0.1", "127.0.0.1]:1#"]
+    impossible = [("", 0), ("127.0.0.1", -1), *((host, 9092) for host in hosts)]
+    with AddressClient(Connection(("127.0.0.1:1",), request_timeout=1.0), impossible) as client:
         assert client.that_answer() == set()
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("host", ["[::1]", "[", "SSL://127.0.0.1"])
+def test_a_broker_of_which_another_one_states_an_impossible_address_may_still_hang(
+    broker: fake_brokers.Broker, host: str, is_first: bool
+) -> None:
+    with fake_brokers.brokers(1) as (other,), socket.create_server(("127.0.0.1", 0)) as hanging:
+        both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        liar, honest = (broker, other) if is_first else (other, broker)
+        liar.names([*both, (3, host, 9092)])
+        honest.names([*both, (3, "127.0.0.1", hanging.getsockname()[1])])
+        for one in (broker, other):
+            one.follows({1: 0.0, 2: 0.0, 3: 0.0})
+        with Cluster(Connection((broker.server, other.server), request_timeout=1.0)) as cluster:
+            assert cluster.silent({3}) == {3}
+
+
+def test_a_broker_of_which_another_one_states_a_second_port_of_its_own_may_still_hang(broker: fake_brokers.Broker) -> None:
+    """That port answers, and nothing else states it. But the address that the third broker has by another one does not answer."""
+    with fake_brokers.brokers(2) as (other, second_port), socket.create_server(("127.0.0.1", 0)) as hanging:
+        both = [(1, "127.0.0.1", broker.port), (2, "127.0.0.1", other.port)]
+        broker.names([*both, (3, "127.0.0.1", second_port.port)])
+        other.names([*both, (3, "127.0.0.1", hanging.getsockname()[1])])
+        for one in (broker, other):
+            one.follows({1: 0.0, 2: 0.0, 3: 0.0})
+        with Cluster(Connection((broker.server, other.server), request_timeout=1.0)) as cluster:
+            assert cluster.silent({3}) == {3}
 
 
 def test_a_broker_that_states_the_address_of_another_server_as_its_own_is_no_second_one(

@@ -17,6 +17,7 @@ from kafka.protocol.admin import ElectLeadersResponse
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import change_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import TOO_LATE
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import controller_listener, preferred_and_unclean_elections
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
@@ -54,8 +55,11 @@ class MadeUp(ElectingCluster):
 
 @pytest.fixture
 def active(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The active controller. `answers`: what it answers one after the other, or errors; `asked`: how many elections it was asked for."""
-    controller = SimpleNamespace(answers=[], asked=0)
+    """The active controller. `answers`: what it answers one after the other, or errors; `asked`: how many elections it was asked for.
+
+    `is_ready`: whether requests are written to its connection.
+    """
+    controller = SimpleNamespace(answers=[], asked=0, is_ready=True)
 
     class Controllers:
         def __init__(self, connection: Connection) -> None:
@@ -73,6 +77,9 @@ def active(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         def ask_until(self, node: str, make: Callable[[], Any], written_by: float) -> Any:
             assert time.monotonic() < written_by
             controller.asked += 1
+            request = make()
+            if controller.is_ready:
+                request.API_VERSION = 2
             found = controller.answers.pop(0)
             if isinstance(found, Exception):
                 raise found
@@ -148,6 +155,18 @@ def test_an_election_that_the_controller_never_answered_is_in_doubt(
         assert (cluster.elections_in_doubt, active.asked) == ({KEYS[0]}, 1)
 
 
+def test_an_election_that_was_not_sent_to_the_controller_is_not_in_doubt_and_is_asked_of_it_again(
+    active: SimpleNamespace, opened: Callable[..., MadeUp]
+) -> None:
+    active.answers, active.is_ready = [ClusterError(TOO_LATE), answer({KEYS[0]: 0})], False
+    cluster = opened(ClusterError("no broker answered"))
+    with pytest.raises(ClusterError, match=TOO_LATE):
+        cluster.elect(UNCLEAN, KEYS[:1])
+    assert cluster.elections_in_doubt == set()
+    active.is_ready = True
+    assert cluster.elect(UNCLEAN, KEYS[:1]) == {KEYS[0]: None}
+
+
 def test_without_an_active_controller_the_brokers_answer_stands(active: SimpleNamespace, opened: Callable[..., MadeUp]) -> None:
     active.answers = [ClusterError("none of them is active"), ClusterError("none of them is active")]
     timed_out = opened(answer({}, refused=TIMED_OUT)).elect(PREFERRED, KEYS[:1])
@@ -202,11 +221,12 @@ def test_what_needs_to_look_at_the_cluster_is_refused_or_held(active: SimpleName
     assert active.asked == 0
 
 
+@pytest.mark.parametrize(("election_type", "asked"), [(UNCLEAN, 0), (PREFERRED, 1)])
 @pytest.mark.parametrize("slow", ["brokers", "controllers"])
 def test_an_unclean_election_is_not_asked_of_the_controller_when_its_guards_are_old(
-    active: SimpleNamespace, opened: Callable[..., MadeUp], monkeypatch: pytest.MonkeyPatch, slow: str
+    active: SimpleNamespace, opened: Callable[..., MadeUp], monkeypatch: pytest.MonkeyPatch, slow: str, election_type: str, asked: int
 ) -> None:
-    """Brokers that accept connections and answer nothing, or another controller that hangs, each take request_timeout."""
+    """Brokers that accept connections and answer nothing, or another controller that hangs, each take request_timeout. A preferred election has no guards."""
     monkeypatch.setattr(change_client, "ONCE_SECONDS", 0.1)
     cluster = opened(ClusterError("no broker answered"))
     owner, method = (cluster, "_send_write") if slow == "brokers" else (controller_listener.Controllers, "active")
@@ -219,5 +239,5 @@ def test_an_unclean_election_is_not_asked_of_the_controller_when_its_guards_are_
     monkeypatch.setattr(owner, method, late)
     active.answers = [answer({KEYS[0]: 0})]
     with suppress(ClusterError):
-        cluster.elect(UNCLEAN, KEYS[:1])
-    assert active.asked == 0
+        cluster.elect(election_type, KEYS[:1])
+    assert active.asked == asked

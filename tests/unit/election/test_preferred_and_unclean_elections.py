@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import preferred_and_unclean_elections
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.backend_elections import MOST_LOOKS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
@@ -170,17 +171,30 @@ def test_what_kafka_says_beside_an_error_is_kept_for_each_partition_and_in_the_s
     assert f"Kafka says: {said}" in report["msg"]
 
 
-def test_what_a_request_without_an_answer_elected_counts_as_elected() -> None:
-    class Hanging(Elections):
-        def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-            if self.asked:
-                return dict.fromkeys(keys, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None))
-            super().elect(election_type, keys)
-            raise ClusterError("no broker answered")
+class Hanging(Elections):
+    """Leaders are elected during the first attempt, which raises an error. `is_got`: whether a broker has got it, and so it may have elected them."""
 
-    cluster = Hanging()
-    assert unclean(cluster) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
-    assert unclean(Hanging(), attempts=0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
+    def __init__(self, is_got: bool) -> None:
+        super().__init__()
+        self.is_got = is_got
+
+    def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        if self.asked:
+            return dict.fromkeys(keys, Refusal(kafka_errors.ELECTION_NOT_NEEDED, None))
+        super().elect(election_type, keys)
+        if self.is_got:
+            self.elections_in_doubt.update(keys)
+        raise ClusterError("no broker answered")
+
+
+def test_what_a_request_without_an_answer_elected_counts_as_elected() -> None:
+    assert unclean(Hanging(is_got=True)) == {("t", 0): ("elected", 3, None), ("t", 1): ("elected", 2, None)}
+    assert unclean(Hanging(is_got=True), attempts=0) == {("t", 0): ("failed", None, None), ("t", 1): ("failed", None, None)}
+
+
+def test_what_another_tool_elected_does_not_count_as_elected_by_a_request_that_was_never_sent() -> None:
+    needless = kafka_errors.ELECTION_NOT_NEEDED
+    assert unclean(Hanging(is_got=False)) == {("t", 0): ("already_online", 3, needless), ("t", 1): ("already_online", 2, needless)}
 
 
 class Changing(Elections):
@@ -454,3 +468,23 @@ def test_a_first_attempt_whose_partitions_cannot_be_read_again_fails(monkeypatch
     election.elect(5.0, 0)
     assert {row.reason_code for row in election.results.values()} == {"request_failed"}
     assert cluster.asked == []
+
+
+def test_partitions_of_a_cluster_that_is_slow_are_read_a_few_times_and_not_again_after_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preferred_and_unclean_elections, "BATCH", 1)
+    monkeypatch.setattr(preferred_and_unclean_elections, "OLD_SECONDS", 0.01)
+
+    class Slow(Elections):
+        reads = 0
+
+        def partitions(self, keys: Collection[TopicPartition] | None = None) -> Any:
+            self.reads += 1
+            assert self.reads < 10
+            time.sleep(0.02)
+            return super().partitions(keys)
+
+    cluster = Slow()
+    election = LeaderElection(cluster, UNCLEAN, OFFLINE)
+    election.elect(60.0, 0, lambda: "SIGTERM" if cluster.reads > 1 else None)
+    assert (cluster.reads, cluster.asked) == (1 + MOST_LOOKS, [])
+    assert [(row.outcome, row.reason_code) for row in election.results.values()] == [("failed", "request_failed"), ("held", "interrupted")]

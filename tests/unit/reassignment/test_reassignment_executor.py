@@ -15,7 +15,11 @@ from fake_reassignment_controller import REGISTERED, SIZE, Answer, Clock, Moved
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
+    StatedReplicas,
+    TopicPartition,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment import cancellation, executor, progress_gauge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignment.executor import ExecutionLimits, ReassignmentExecutor
@@ -435,18 +439,46 @@ def test_a_cancelling_that_fails_is_said() -> None:
     assert found.problems["t", 0][1] == "no broker answered; run again to cancel it" and found.warning is None
 
 
-def test_no_order_is_restored_if_another_tool_changed_the_replicas_before_the_move() -> None:
-    """Brokers that are behind still show the replicas of the move, which are those that it began with: that order would be another move."""
+class Behind(Moved):
+    """The first broker is behind: it still shows the replicas of a move, which are those that the move began with."""
 
-    class Behind(Moved):
-        def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
-            return {key: replace(state, replicas=(1, 3, 2)) for key, state in super().partitions(keys).items()}
+    def partitions(self, keys: Collection[TopicPartition] | None = None) -> dict[TopicPartition, PartitionState]:
+        return {key: replace(state, replicas=(1, 3, 2)) for key, state in super().partitions(keys).items()}
 
-    cluster = Behind(Clock())
-    cluster.ongoing["t", 0], cluster.begun["t", 0] = OngoingReassignment((1, 3, 2), (3,), (2,)), cluster.clock.now
+
+@pytest.mark.parametrize("is_under_way", [True, False])
+def test_no_order_is_restored_if_another_tool_changed_the_replicas_before_the_move(clock: Clock, is_under_way: bool) -> None:
+    """That order would be another move. A change to fewer replicas ends at once, and then the controller lists nothing."""
+    cluster = Behind(clock)
+    if is_under_way:
+        cluster.ongoing["t", 0], cluster.begun["t", 0] = OngoingReassignment((1, 3, 2), (3,), (2,)), clock.now
+    else:
+        cluster.states["t", 0] = replace(cluster.states["t", 0], replicas=(1, 2))
     found = cancellation.cancel(cluster, {("t", 0): Move("t", 0, (3, 1, 2), (1, 3))})
-    assert cluster.states["t", 0].replicas == (1, 2) and not cluster.ongoing
-    assert (found.problems, found.warning) == ({}, None)
+    assert cluster.states["t", 0].replicas == (1, 2) and not cluster.ongoing and not cluster.requests
+    assert found.problems == {}
+    assert found.warning == (None if is_under_way else "the replica order of 1 partitions could not be restored")
+
+
+def test_an_order_that_no_second_broker_confirms_is_not_restored_and_warned_of(clock: Clock) -> None:
+    cluster = Moved(clock, 1)
+    made(cluster, (4, 3, 2))[0].submit_only()
+    cluster.is_alone = True
+    found = cancellation.cancel(cluster, {("t", 0): Move("t", 0, (1, 2, 3), (4, 3, 2))})
+    assert cluster.states["t", 0].replicas == (3, 2, 1) and len(cluster.requests) == 1
+    assert found.warning == "the replica order of 1 partitions could not be restored"
+
+
+def test_an_order_is_restored_when_a_broker_that_was_behind_has_caught_up(clock: Clock) -> None:
+    class CatchesUp(Moved):
+        def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+            found = super().second_replicas(states)
+            return found if clock.now > 5 else {key: stated._replace(replicas=(4, 3, 2)) for key, stated in found.items()}
+
+    cluster = CatchesUp(clock, 2)
+    made(cluster, (4, 3, 2))[0].submit_only()
+    found = cancellation.cancel(cluster, {("t", 0): Move("t", 0, (1, 2, 3), (4, 3, 2))})
+    assert cluster.states["t", 0].replicas == (1, 2, 3) and found.warning is None
 
 
 # --- what is reported ----------------------------------------------------------------------------------------------
