@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR, NodeClient
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import is_address
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import is_address, joined_address
 
 if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions
@@ -22,7 +22,7 @@ class AddressClient(NodeClient):
 
     def __init__(self, connection: Connection, addresses: Collection[Address]) -> None:
         valid = [(host, port) for host, port in addresses if is_address(host, port)]
-        super().__init__(connection, [f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in valid])
+        super().__init__(connection, [joined_address(host, port) for host, port in valid])
         self._addresses = {f"{host}:{port}": (host, port) for host, port in valid}
 
     def that_answer(self) -> set[Address]:

@@ -66,6 +66,11 @@ LISTENERS = 20
 DELIMITERS = frozenset(" []/")
 
 
+def joined_address(host: str, port: int) -> str:
+    """Return an address as `bootstrap_servers` has it. An IPv6 address gets brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def is_address(host: str, port: int) -> bool:
     """Return whether host and port form a valid address. For others a name resolver, or kafka-python, raises UnicodeError, ValueError or OverflowError."""
     if not host or not host.isprintable() or not DELIMITERS.isdisjoint(host) or not 0 < port < 1 << 16:

@@ -11,9 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import CLIENT_IMPORT_ERROR
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import is_address, joined_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import SAFE_NAME
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.outages import CLUSTER_ID, ClusterObservation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
@@ -243,7 +245,13 @@ class ClusterObserver:
 
     def _learn(self, alive: list[Node]) -> None:
         if alive:
-            self._learned = tuple(f"{node.host}:{node.port}" for node in sorted(alive)[:MAX_LEARNED_BROKERS])
+            self._learned = learned_addresses(alive)
+
+
+def learned_addresses(alive: Iterable[Node]) -> tuple[str, ...]:
+    """Return the addresses of the first of these brokers as `bootstrap_servers` has them. A broker may state impossible ones, which are left out."""
+    valid = (node for node in sorted(alive) if is_address(node.host, node.port))
+    return tuple(joined_address(node.host, node.port) for node in islice(valid, MAX_LEARNED_BROKERS))
 
 
 def _checked_cluster_id(cluster_id: str) -> str:

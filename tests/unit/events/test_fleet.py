@@ -24,6 +24,7 @@ from event_sources import free_port, loaded, running
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events import fleet
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.events.active_watcher import ActiveWatcher
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
 
 pytestmark = pytest.mark.slow
 
@@ -150,6 +151,12 @@ def test_a_url_of_another_kind_is_no_folder_for_the_lock_of_one_machine(
     with pytest.raises(RecoveryError, match="name a directory, or a folder of an object store"):
         asyncio.run(asyncio.wait_for(loaded("fleet")["main"](asyncio.Queue(), {"clusters": [EAST], "workdir": workdir}), 5))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_impossible_addresses_that_a_broker_states_are_not_learned() -> None:
+    hosts = ["[::1]", "a b", "", "b-2", "::1"]
+    nodes = [Node(number, host, 9092, None, False) for number, host in enumerate(hosts)]
+    assert fleet.learned_addresses(nodes) == ("b-2:9092", "[::1]:9092")
 
 
 @pytest.fixture
