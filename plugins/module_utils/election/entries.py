@@ -182,7 +182,7 @@ class Live:
         if self.second is None:
             return None
         state, second = self.states[key], self.second.get(key)
-        return doubt(state, second) or leader_doubt(state, second, self.unfenced)
+        return doubt(state, second) or leader_doubt(state, second)
 
     @cached_property
     def unfenced(self) -> set[int]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from collected_evidence import found_again
 from elected_entries import entry
 from fake_controller import Controller
 
@@ -18,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
     designated_election,
     replica_orders,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -28,7 +30,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
 )
 
-LIED, HONEST = ("t", 0), ("t", 1)
+LIED, HONEST, LED = ("t", 0), ("t", 1), ("t", 2)
 BEFORE, CHANGED = (1, 3, 2), (2, 3, 1)
 
 
@@ -78,6 +80,29 @@ def test_an_order_that_already_stands_by_one_broker_alone_elects_nothing(tmp_pat
     controller.states[HONEST] = replace(controller.states[HONEST], replicas=(1, 3, 2))
     assert elect(controller, tmp_path / "j")[HONEST].reason_code == "brokers_disagree"
     assert controller.states[HONEST].leader == -1
+
+
+class HidesTheLeader(Moved):
+    """Broker 2 states that t-2 has no leader, and that broker 3, which leads it, is fenced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.misstated = {LED: replace(self.states[LED], leader=-1, isr=())}
+
+    def unfenced(self) -> set[int]:
+        return {2}
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        return [row | {"broker_state": "fenced"} if row["broker_id"] == 3 else row for row in super().broker_states(mentioned)]
+
+
+def test_no_order_is_set_of_a_partition_that_leads_by_the_word_of_the_second_broker(tmp_path: Path) -> None:
+    """Whether that leader lives is the word of the first one again."""
+    controller = HidesTheLeader()
+    one = found_again(Entry(*LED, 2, (2, 1, 3), "id", 1, (3, 1, 2), {2: (0, 121)}, "prefix", "balanced"))
+    with Journal(tmp_path / "j", "abc") as journal:
+        (result,) = designated_election.run(controller, journal, [one], 60.0, 0, backend_elections.elect_by_order)
+    assert (result.outcome, result.reason_code, controller.orders) == ("held", "brokers_disagree", [])
 
 
 def test_a_partition_that_the_second_broker_does_not_have_is_held(tmp_path: Path) -> None:
