@@ -115,11 +115,12 @@ def elect_by_order(
     finally:
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
-        states = cluster.partitions({entry.key for entry in batch})
         doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
         # A run that has taken the journal may be about to elect by the same order. `restore_own` restores those of this run when that one has ended.
         journal.confirm()
-        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
+        moving = replica_orders.under_reassignment(cluster, [order.key for order in changed if order.is_another])
+        states = cluster.partitions({entry.key for entry in batch})
+        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful | moving)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
