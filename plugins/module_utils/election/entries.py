@@ -155,6 +155,7 @@ class Live:
     `reorders`: whether an election needs the designated replica first in the order. The native backend names the leader instead.
     `fenced_ends`: log end offsets of fenced brokers that answer and of which records were saved, by partition and broker.
     `second`: the replicas as a second broker states them (`replica_doubts.doubt`), None if the election does not depend on their order.
+    `silent`: the logs of those replicas that did not answer, fenced brokers included.
     `read_at`, `states_at`: when reading it, and its `states`, began (seconds of the monotonic clock).
     """
 
@@ -170,6 +171,7 @@ class Live:
     second: Mapping[TopicPartition, StatedReplicas] | None = None
     fenced_ends: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     restored: Collection[TopicPartition] = ()
+    silent: Mapping[tuple[TopicPartition, int], ReplicaLog] = field(default_factory=dict)
     read_at: float = 0.0
     states_at: float = 0.0
 

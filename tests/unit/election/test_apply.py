@@ -228,7 +228,7 @@ def test_a_lost_broker_whose_disk_was_never_read_is_not_safe_to_start_after_an_e
 
 def test_a_lost_broker_is_not_safe_to_start_after_an_election_that_no_broker_shows_yet(tmp_path: Path) -> None:
     class Lagging(Described):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             before = dict(self.states)
             found = super().elect_unclean(keys)
             self.misstated = {key: before[key] for key in keys}

@@ -40,7 +40,7 @@ OF_BEFORE = [
 class OtherTool(Controller):
     """Another tool sets an order right after the election."""
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         done = super().elect_unclean(keys)
         self.states[KEY] = replace(self.states[KEY], replicas=OTHER_TOOLS)
         return done
