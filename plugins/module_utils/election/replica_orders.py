@@ -38,7 +38,8 @@ FIRST_LOOK, LAST_LOOK, VISIBLE_SECONDS = 0.05, 1.0, 5.0
 # Why an order that a killed run has changed stays for now.
 MOVING = "a reassignment of it is under way, which an order would replace; wait for it or cancel it, then run again"
 UNANSWERED = (
-    "an election of it was never answered, and a broker that hangs may still carry it out with this order; recover the partition first"
+    "an election of it was never answered, and a broker that hangs may still carry it out with this order: no two brokers state the same leader of it yet; "
+    "recover the partition first"
 )
 CHANGED = Refusal("", "it has got other replicas, or another order of them, since they were read")
 # Why an order of a killed run may change once more.
@@ -181,7 +182,7 @@ def repair_after_elections(cluster: Reordering, journal: Journal, keys: Collecti
     """
     left = journal.left_behind()
     changed = with_another_order(left)
-    if own := changed.keys() & {*keys}:
+    if own := changed.keys() & {*keys} - cluster.elections_in_doubt:
         not_visible(cluster, {key: order_before(changed[key][-1].changed, changed[key]) for key in own})
     if left:
         repair(cluster, journal)
@@ -249,11 +250,15 @@ def under_reassignment(cluster: Reordering, keys: Collection[TopicPartition]) ->
 
 
 def awaiting_election(cluster: Reordering, keys: Collection[TopicPartition], states: States) -> set[TopicPartition]:
-    """Return those of these partitions that have no leader and that an election may still reach which was sent and never answered.
+    """Return those of these partitions that an election may still reach which was sent and never answered, unless two brokers state the same leader.
 
-    It would elect the first live replica of the order that the partition has by then. Once a partition has a leader, it changes nothing.
+    It would elect the first live replica of the order that the partition has by then. Once a partition has a leader, it changes nothing. One broker alone
+    may lie, or be behind.
     """
-    return {key for key in cluster.elections_in_doubt & {*keys} if key in states and states[key].leader < 0}
+    sent = [states[key] for key in cluster.elections_in_doubt & {*keys} if key in states]
+    led = [state for state in sent if state.leader >= 0]
+    second = cluster.second_replicas(led) if led else {}
+    return {state.key for state in sent} - {state.key for state in led if state.key in second and second[state.key].leader == state.leader}
 
 
 def put_back(
@@ -271,12 +276,13 @@ def put_back(
     show a change that was refused. Of several runs, the last one restores what it found, and the one before it the first order.
     `to_keep`: partitions whose orders stay: no second broker states their replicas, so that this run has changed none, or a reassignment is under way.
     An election without another order is over with its answer, whatever the order is now. A partition that has other replicas by these `states` is kept:
-    they are the word of one broker, and `plan_repair` asks a second one before it forgets an order. Nothing is read between `states` and the change.
+    they are the word of one broker, and `plan_repair` asks a second one before it forgets an order. Nothing is read between `states` and the change: so a
+    partition is kept of which an election was never answered, also if it seems to have a leader. `plan_repair` asks a second broker for that, too.
     """
-    awaiting = awaiting_election(cluster, [order.key for order in changed], states)
     another = {order.key: order for order in changed if order.is_another}
     others = foreign({key: left[key] for key in another}, states)
     moved = {key for key, order in another.items() if key in states and not order.is_of(states[key])}
+    awaiting = cluster.elections_in_doubt & {order.key for order in changed}
     kept = {*awaiting, *others, *moved, *another.keys() & {*to_keep}}
     orders = {
         order.key: order.original

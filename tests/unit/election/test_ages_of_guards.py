@@ -150,7 +150,7 @@ def test_nothing_is_elected_if_every_look_is_old_when_it_ends(tmp_path: Path, ho
     controller = Slow({"reassigning": 0.3})
     result = elect(controller, tmp_path / "j", how)
     assert (result.outcome, result.reason_code) == ("failed", "request_failed") and "so slow" in (result.reason or "")
-    assert controller.asked["reassigning"] <= backend_elections.MOST_LOOKS + 3
+    assert controller.asked["reassigning"] <= backend_elections.MOST_LOOKS + 4
     assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (-1, ORIGINAL)
 
 

@@ -15,6 +15,7 @@ from collected_evidence import found_again
 from elected_entries import entry
 from fake_controller import Controller
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
     backend_elections,
     designated_election,
@@ -171,6 +172,65 @@ def test_an_order_of_a_killed_run_that_no_second_broker_confirms_serves_its_elec
     controller.alone = False
     with Journal(tmp_path / "j", "abc") as journal:
         assert replica_orders.repair(controller, journal) == [LIED]
+    assert controller.states[LIED].replicas == BEFORE
+
+
+def kill_while_broker_4_has_the_election(controller: Controller, path: Path, changed: tuple[int, ...]) -> None:
+    """It hangs, and may carry it out late."""
+    with Journal(path, "abc") as journal:
+        journal.expect(journal.intend([ChangedOrder(*LIED, "id", BEFORE, changed)], [4]), [LIED], [])
+    controller.states[LIED] = replace(controller.states[LIED], replicas=changed)
+    controller.hanging = {4}
+
+
+@pytest.mark.parametrize("changed", [CHANGED, BEFORE], ids=["another order", "the order of before"])
+def test_an_election_that_may_still_come_is_not_forgotten_because_one_broker_states_a_leader(
+    tmp_path: Path, changed: tuple[int, ...]
+) -> None:
+    """Else the controller elects by the order of before when broker 4 goes on: broker 3, which lacks records."""
+    controller = Controller()
+    kill_while_broker_4_has_the_election(controller, tmp_path / "j", changed)
+    controller.misstated[LIED] = replace(controller.states[LIED], leader=2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+        assert journal.elections_in_doubt() == {LIED}
+        (warning,) = order_warnings(controller, journal.left_behind(), tmp_path / "j")
+    assert "an election of 1 partitions (t-0) was never answered" in warning
+    assert controller.states[LIED].replicas == changed
+
+
+@pytest.mark.parametrize("changed", [CHANGED, BEFORE], ids=["another order", "the order of before"])
+def test_it_is_forgotten_when_two_brokers_state_the_same_leader(tmp_path: Path, changed: tuple[int, ...]) -> None:
+    controller = Controller()
+    kill_while_broker_4_has_the_election(controller, tmp_path / "j", changed)
+    controller.elect_unclean([LIED])
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+        assert not journal.left_behind()
+    assert controller.states[LIED].replicas == BEFORE
+
+
+def test_the_run_that_elects_keeps_the_order_of_an_election_that_may_still_come_too(tmp_path: Path) -> None:
+    class Hangs(Controller):
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
+            if self.hanging:
+                return super().elect_unclean(keys)
+            self.elections_in_doubt.update(keys)
+            self.hanging = {4}
+            self.misstated = {key: replace(self.states[key], leader=2) for key in keys}
+            raise ClusterError("no broker answered")
+
+    controller = Hangs()
+    with Journal(tmp_path / "j", "abc") as journal:
+        designated_election.run(controller, journal, [entry(0, BEFORE)], 60.0, 0, backend_elections.elect_by_order)
+        replica_orders.repair_after_elections(controller, journal, [LIED])
+        assert journal.left_behind()
+    controller.elect_unclean([LIED])  # broker 4 goes on
+    assert (controller.states[LIED].leader, controller.states[LIED].replicas) == (2, CHANGED)
+    controller.misstated.clear()
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+        assert not journal.left_behind()
     assert controller.states[LIED].replicas == BEFORE
 
 
