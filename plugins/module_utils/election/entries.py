@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -142,6 +142,12 @@ class Result:
         place = entry.topic, entry.partition
         again = entry.decided_again
         return cls(*place, outcome, leader, entry.designated_leader, entry.evidence_word, reason_code, reason, *cost, decided_again=again)
+
+
+def without(entries: Iterable[Entry], results: Iterable[Result]) -> list[Entry]:
+    """Return the entries that have none of these results."""
+    left_out = {(result.topic, result.partition) for result in results}
+    return [entry for entry in entries if entry.key not in left_out]
 
 
 @dataclass(frozen=True)
