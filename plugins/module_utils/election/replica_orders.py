@@ -198,9 +198,8 @@ def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[To
         journal.confirm()
     # Nothing that takes long must come between this read and the change.
     overtaken = _overtaken(cluster, what)
-    refused = change(cluster, {key: order for key, order in what.orders.items() if key not in overtaken}) | dict.fromkeys(
-        overtaken, CHANGED
-    )
+    orders = {key: order for key, order in what.orders.items() if key not in overtaken}
+    refused = change(cluster, orders) | dict.fromkeys(overtaken, CHANGED)
     unsettled = {*refused, *what.kept, *what.other, *cluster.in_doubt}
     left = {key: changes for key, changes in what.left.items() if key in unsettled}
     journal.settle(left, unanswered_by(cluster, left))
