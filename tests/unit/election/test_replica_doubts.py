@@ -212,11 +212,13 @@ def test_it_is_forgotten_when_two_brokers_state_the_same_leader(tmp_path: Path, 
 
 def test_the_run_that_elects_keeps_the_order_of_an_election_that_may_still_come_too(tmp_path: Path) -> None:
     class Hangs(Controller):
+        is_sent = False
+
         def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
-            if self.hanging:
+            if self.is_sent:
                 return super().elect_unclean(keys)
             self.elections_in_doubt.update(keys)
-            self.hanging = {4}
+            self.is_sent, self.hanging = True, {4}
             self.misstated = {key: replace(self.states[key], leader=2) for key in keys}
             raise ClusterError("no broker answered")
 
