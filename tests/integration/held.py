@@ -29,7 +29,7 @@ def hold(request, folder, test):
         while not (folder / f"{request}.go").exists():
             os.getppid() == test or os._exit(3)
             time.sleep(0.02)
-        return ask(*args, **kwargs)
+        return ask(*args[:2])  # without the time by which an election must be sent: to the run no time has passed
     setattr(Cluster, request, waiting)
 """
 

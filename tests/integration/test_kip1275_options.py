@@ -124,8 +124,8 @@ REFUSED = """
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 elect, refusals = Cluster.elect_unclean, list(range({times}))
-def refusing(cluster, keys):
-    return dict.fromkeys(keys, Refusal("NOT_CONTROLLER", None)) if refusals and (refusals.pop(), True) else elect(cluster, keys)
+def refusing(cluster, keys, written_by):
+    return dict.fromkeys(keys, Refusal("NOT_CONTROLLER", None)) if refusals and (refusals.pop(), True) else elect(cluster, keys, written_by)
 Cluster.elect_unclean = refusing
 """
 

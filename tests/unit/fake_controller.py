@@ -150,7 +150,7 @@ class Controller:
             errors[key] = None
         return errors
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         self._request()
         self.written += 1
         errors: dict[TopicPartition, Refusal | None] = {}
@@ -161,7 +161,7 @@ class Controller:
             errors[key] = None
         return errors
 
-    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+    def elect_designated(self, leaders: Mapping[TopicPartition, int], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         self._request()
         self.written += 1
         errors: dict[TopicPartition, Refusal | None] = {}

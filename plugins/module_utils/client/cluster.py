@@ -205,16 +205,25 @@ class Cluster(RegistrationClient, ReplicaLogClient, ChangeClient):
         doubt(unanswered_requests.timeouts(answers), {broker})
         return answers
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
-        """Elect the first live replica of partitions without a clean one. Return Kafka's refusal (None: elected) by partition."""
-        return self.elect("unclean", keys)
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float | None = None) -> dict[TopicPartition, Refusal | None]:
+        """Elect the first live replica of partitions without a clean one. Return Kafka's refusal (None: elected) by partition.
+
+        `written_by`: as for `_send_write_to`.
+        """
+        return self._elect("unclean", keys, written_by)
 
     def elect(self, election_type: str, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
         """Elect leaders (KIP-460): `preferred` or `unclean`. Return Kafka's refusal (None: elected) by partition."""
+        return self._elect(election_type, keys, None)
+
+    def _elect(
+        self, election_type: str, keys: Collection[TopicPartition], written_by: float | None
+    ) -> dict[TopicPartition, Refusal | None]:
         answer = self._send_write(
             lambda: leader_elections.elect(election_type, keys, self._timeout_ms),
             lambda _brokers: self.elections_in_doubt.update(keys),
             once=election_type == "unclean",
+            written_by=written_by,
         )
         return self._election_answers(answer, keys)
 

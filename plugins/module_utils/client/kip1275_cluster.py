@@ -146,15 +146,18 @@ class NativeCluster(Cluster):
             "set get_replica_log_info_api_key to the right key, or backend to compat"
         )
 
-    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+    def elect_designated(
+        self, leaders: Mapping[TopicPartition, int], written_by: float | None = None
+    ) -> dict[TopicPartition, Refusal | None]:
         """Elect exactly these leaders (KIP-1275, ElectLeaders v3). Return Kafka's refusal (None: elected) by partition.
 
-        Partitions that the controller leaves over (REQUEST_LIMIT_REACHED) are sent again as long as it elects some, for at most ONCE_SECONDS: what was checked
-        before holds for all requests. If another request fails, they stay left over, and those that a broker has got are in `elections_in_doubt`.
+        Partitions that the controller leaves over (REQUEST_LIMIT_REACHED) are sent again as long as it elects some, but not after `written_by` (see
+        `_send_write_to`): what was checked before holds for all requests. If another request fails, they stay left over, and those that a broker has got are
+        in `elections_in_doubt`.
         """
         found: dict[TopicPartition, Refusal | None] = {}
         left = dict(leaders)
-        limit_reached, written_by = self._numbers.limit_reached, soon()
+        limit_reached, written_by = self._numbers.limit_reached, written_by or soon()
         while left and (not found or time.monotonic() < written_by):
             try:
                 answer = self._request_elections(left, written_by)

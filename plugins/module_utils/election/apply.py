@@ -26,8 +26,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     ElectionEvidence,
     offsets_came_within_reach,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.election_limits import ElectionLimits, Excess
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.elections import Elections
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result, without
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import PlanEntries, plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.recovery_results import RecoveryResults
@@ -109,7 +110,7 @@ class Recovery:
         saved_by = {"cluster": name, "cluster_id": cluster.cluster_id, "run_id": run_id, "backend": cluster.backend}
         self._record_saver = RecordSaver(cluster, workdir, saved_by, save_records, save_limits or Limits())
         self._plan = PlanEntries()
-        self._limits = blast_radius.BlastRadiusLimits()
+        self._limits = ElectionLimits(cluster, name)
         self._entries: list[Entry] = []
         self._connection: Connection | None = None
         self._repaired: list[str] = []
@@ -188,29 +189,14 @@ class Recovery:
         Decisions that `elect` changes keep the limits, too. What would exceed one, and did not count because it would not be elected, is not elected later
         either: it has that result. Raises RecoveryError if the journal cannot be used, ClusterError if the cluster does not answer.
         """
-        self._limits = limits
-        not_counted: list[Result] = []
-        blast_radius.raise_if_any(self._excess(self._entries, self._left_behind(), not_counted))
-        left_out = {(result.topic, result.partition) for result in not_counted}
-        self._entries = [entry for entry in self._entries if entry.key not in left_out]
-        self.results.rows += not_counted
+        self._limits.limits = limits
+        excess = self._excess(self._entries, self._left_behind())
+        blast_radius.raise_if_any(excess.reasons)
+        self._entries = without(self._entries, excess.not_counted)
+        self.results.rows += excess.not_counted
 
-    def _excess(self, entries: Sequence[Entry], left: Left, not_counted: list[Result]) -> list[str]:
-        """Return a sentence for each limit that these elections exceed, together with those that this run has done.
-
-        `not_counted`: gets the results of entries that do not count because they would not be elected.
-        """
-        done = self.results.elected()
-
-        def predicted() -> int:
-            forecast = designated_election.predict(self._cluster, entries, left)
-            not_counted.extend(result for result in forecast if not designated_election.may_be_elected(result))
-            return done + len(entries) - len(not_counted)
-
-        replicas = self._plan.brokers.union(*(entry.replicas for entry in entries))
-        return blast_radius.find_violations(
-            self._cluster, self.results.header["cluster"], replicas, done + len(entries), predicted, self._limits
-        )
+    def _excess(self, entries: Sequence[Entry], left: Left) -> Excess:
+        return self._limits.excess(entries, self.results.elected(), self._plan.brokers, left)
 
     def predict(self) -> None:
         """Set the results that `elect` would have, from the same guards, and warn of partitions that may change. Elects nothing."""
@@ -243,7 +229,7 @@ class Recovery:
             repaired, kept = repair(self._cluster, journal), journal.elections_in_doubt()
             verdicts = DiskVerdicts(self._cluster, self._workdir, self.results.header["cluster"], self.results.header["run_id"])
             verdicts.withdraw_for(self._entries)
-            elections = Elections(self._cluster, journal, self._record_saver, self._attempts)
+            elections = Elections(self._cluster, journal, self._record_saver, self._attempts, self._limits)
             deadline = time.monotonic() + self._duration
             first, saving = elections.save_and_run([entry for entry in self._entries if entry.topic in INTERNAL_TOPICS], deadline)
             deadline += saving
@@ -299,8 +285,7 @@ class Recovery:
         except RecoveryError as error:
             self._give_up(error)
         held = without_offsets(self._entries)
-        left_out = {(result.topic, result.partition) for result in held}
-        self._entries = [entry for entry in self._entries if entry.key not in left_out]
+        self._entries = without(self._entries, held)
         self.results.rows += held
 
     def _decide_with_offsets(self, connection: Connection, left: Left) -> None:
@@ -313,13 +298,16 @@ class Recovery:
             return
         live = self._evidence.collect(connection, wanted, left, self._plan, self._entries)
         again = second_decision(others, held.values(), live.documents, live.cluster, self._plan.policy)
-        results = list(again.held)
+        results, not_counted = list(again.held), list[Result]()
         # The entries of the plan were within the limits, so partitions that it holds are left out first.
         for entries in (again.added, again.changed):
-            reasons = self._excess([*again.entries, *again.changed, *again.added], left, []) if entries else []
-            if reasons:
-                results += [beyond_limits(entry, reasons) for entry in entries]
+            excess = self._excess([*again.entries, *again.changed, *again.added], left) if entries else Excess([], [])
+            if excess.reasons:
+                results += [beyond_limits(entry, excess.reasons) for entry in entries]
                 entries.clear()
+            else:
+                not_counted += excess.not_counted
+                again.leave_out(excess.not_counted)
         self._entries = [*internal, *again.entries, *again.changed, *again.added]
         decided = {(result.topic, result.partition) for result in results} | {entry.key for entry in again.added}
         otherwise = sorted(decided | {entry.key for entry in again.changed}, key=in_recovery_order)
@@ -329,6 +317,7 @@ class Recovery:
                 "decided_again in the results says why"
             )
         self.results.replace(decided, results)
+        self.results.replace([(result.topic, result.partition) for result in not_counted], not_counted)
 
     def look_at_all_partitions(self) -> None:
         """Correct the results of partitions that the plan held or found online by their present leaders, and count other offline partitions.

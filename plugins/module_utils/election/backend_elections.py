@@ -41,8 +41,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 
-# After which the guards are read once more before an election, and states before a change of orders.
+# After which the guards are read once more before an election, and states before a change of orders. No broker gets an election later.
 OLD_SECONDS = 2.0
+# The same for logs, which are read before the states: lost brokers delay these, because connections to them time out. A broker that was killed, and may lack
+# the end of its log, registers again only when its session has ended, which is 7 seconds after the kill at the earliest, by Kafka's defaults.
+OLD_LOG_SECONDS = 6.0
 # How often that is repeated if brokers, or the store of the journal, take so long that it is old again.
 MOST_LOOKS = 3
 
@@ -78,21 +81,21 @@ def elect_by_order(
     """
     reordered = {entry.key: entry.best_first for entry in batch if gets_order(entry, live)}
     # Also those that get no other order: the journal has every election that may be carried out late.
-    announced = changed = [
+    announced = [
         ChangedOrder(*entry.key, entry.topic_id, live.original(entry.key), reordered.get(entry.key, live.states[entry.key].replicas))
         for entry in batch
     ]
-    identifier = journal.intend(changed, cluster.listed())
+    identifier = journal.intend(announced, cluster.listed())
+    changed: list[ChangedOrder] = []  # those of the intent that this run may have carried out
     refused: dict[TopicPartition, Refusal] = {}
     missing: set[TopicPartition] = set()
     failed: dict[TopicPartition, Refusal] = {}
     overtaken: dict[TopicPartition, Result] = {}
     ready: list[Entry] = []
     try:
-        if reordered and _is_old(live):  # the second broker is slow, or the journal is in a store that is
-            overtaken = _overtaken(cluster, [entry for entry in batch if entry.key in reordered], live)
-            changed = [order for order in announced if order.key not in overtaken]
-            reordered = {key: order for key, order in reordered.items() if key not in overtaken}
+        overtaken = _overtaken_since(cluster, [entry for entry in batch if entry.key in reordered], live)
+        reordered = {key: order for key, order in reordered.items() if key not in overtaken}
+        changed = [order for order in announced if order.key not in overtaken]
         if reordered:
             refused = replica_orders.change(cluster, reordered)
             missing = replica_orders.not_visible(cluster, {key: order for key, order in reordered.items() if key not in refused})
@@ -108,18 +111,20 @@ def elect_by_order(
         elected = [entry.key for entry in ready]
         journal.expect(identifier, elected, replica_orders.unanswered_by(cluster, [order.key for order in changed]))
         journal.confirm()
-        overtaken |= _refused_since(cluster, journal, ready, last_look)
+        refused_now, last_look = _refused_since(cluster, journal, ready, last_look)
+        overtaken |= refused_now
         ready = [entry for entry in ready if entry.key not in overtaken]
         elected = [entry.key for entry in ready]
-        errors = _send(cluster, elected, lambda: cluster.elect_unclean(elected), sent) if ready else {}
+        errors = _send(cluster, elected, lambda: cluster.elect_unclean(elected, _good_until(last_look)), sent) if ready else {}
     finally:
         # The order is no longer needed when the controller has answered. After this pause the states that restoring needs show new leaders, too.
         time.sleep(FIRST_LOOK)
-        states = cluster.partitions({entry.key for entry in batch})
         doubtful = {entry.key for entry in batch if live.doubt(entry.key) is not None}
         # A run that has taken the journal may be about to elect by the same order. `restore_own` restores those of this run when that one has ended.
         journal.confirm()
-        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful)
+        moving = replica_orders.under_reassignment(cluster, [order.key for order in changed if order.is_another])
+        states = cluster.partitions({entry.key for entry in batch})
+        unsettled = replica_orders.put_back(cluster, journal.left_behind(), changed, refused, states, doubtful | moving)
         # A request that hangs somewhere may still change an order, or elect by it: the journal must have it for the next run.
         # The elections are done. If the journal has no room for that, the next run only checks their orders again.
         with suppress(FileError):
@@ -141,8 +146,50 @@ def _goes_without(entry: Entry, live: Live, refused: Refusal | None) -> bool:
     return not replica_orders.may_be_done(refused) and not needs_reorder(entry, live)
 
 
-def _is_old(live: Live) -> bool:
+def _good_until(live: Live) -> float:
+    """Return until when an election may be sent by these guards (seconds of the monotonic clock)."""
+    return min(live.states_at + OLD_SECONDS, live.read_at + OLD_LOG_SECONDS)
+
+
+def _are_guards_old(live: Live) -> bool:
+    # The last quarter is for a broker that gets the election.
+    return time.monotonic() + OLD_SECONDS / 4 > _good_until(live)
+
+
+def _are_states_old(live: Live) -> bool:
     return time.monotonic() - live.states_at > OLD_SECONDS
+
+
+def _until_recent(
+    entries: Sequence[Entry],
+    seen: Live,
+    is_old: Callable[[Live], bool],
+    check: Callable[[Sequence[Entry], Live], tuple[dict[TopicPartition, Result], Live]],
+) -> tuple[dict[TopicPartition, Result], Live]:
+    """Check entries again until what was seen of them is not old. Return the results of those that may not be elected any more, and what was seen last.
+
+    Brokers that answer slowly, and a journal in a store that is slow, delay what follows a look. `seen`: what was seen last. `check`: gets the entries that
+    are left and what was seen of them, and returns as this does. Raises RecoveryError if it is still old after MOST_LOOKS.
+    """
+    refused: dict[TopicPartition, Result] = {}
+    looks = 0
+    while is_old(seen) and (left := [entry for entry in entries if entry.key not in refused]):
+        if looks == MOST_LOOKS:
+            raise RecoveryError("brokers or the store of the journal are so slow that checks are old before the election; run again")
+        again, seen = check(left, seen)
+        refused |= again
+        looks += 1
+    return refused, seen
+
+
+def _overtaken_since(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
+    """Return `_overtaken` of these entries, whose orders are about to be set: partitions are read until that is not old. Errors: `_until_recent`."""
+
+    def check(left: Sequence[Entry], _seen: Live) -> tuple[dict[TopicPartition, Result], Live]:
+        began = time.monotonic()
+        return _overtaken(cluster, left, live), replace(live, states_at=began)
+
+    return _until_recent(entries, live, _are_states_old, check)[0]
 
 
 def _overtaken(cluster: ElectionCluster, entries: Sequence[Entry], live: Live) -> dict[TopicPartition, Result]:
@@ -177,28 +224,25 @@ def _no_longer_allowed(
     return _checked_again(cluster, entries, known)
 
 
-def _refused_since(cluster: ElectionCluster, journal: Journal, entries: Sequence[Entry], last_look: Live) -> dict[TopicPartition, Result]:
-    """Return the results of those entries that may not be elected any more: the guards are read until what they saw is not old.
+def _refused_since(
+    cluster: ElectionCluster, journal: Journal, entries: Sequence[Entry], last_look: Live
+) -> tuple[dict[TopicPartition, Result], Live]:
+    """Return what `_no_longer_allowed` does: the guards are read until what they saw is not old. `last_look`: what they saw last. Errors: `_until_recent`."""
 
-    What follows a look delays the election: the journal may be in a store that is slow. `last_look`: what the guards saw last. Raises RecoveryError if
-    it is still old after MOST_LOOKS.
-    """
-    refused: dict[TopicPartition, Result] = {}
-    looks = 0
-    while _is_old(last_look) and (left := [entry for entry in entries if entry.key not in refused]):
-        if looks == MOST_LOOKS:
-            raise RecoveryError("brokers or the store of the journal are so slow that checks are old before the election; run again")
-        again, last_look = _checked_again(cluster, left, journal.known())
+    def check(left: Sequence[Entry], seen: Live) -> tuple[dict[TopicPartition, Result], Live]:
+        # Another run may have taken the journal while this one waited. Before the look, which must not get old by it.
         journal.confirm()
-        refused |= again
-        looks += 1
-    return refused
+        return _checked_again(cluster, left, journal.known(), seen)
+
+    return _until_recent(entries, last_look, _are_guards_old, check)
 
 
-def _checked_again(cluster: ElectionCluster, entries: Sequence[Entry], known: Left) -> tuple[dict[TopicPartition, Result], Live]:
-    """Read the guards once more. Return what `_no_longer_allowed` does."""
+def _checked_again(
+    cluster: ElectionCluster, entries: Sequence[Entry], known: Left, before: Live | None = None
+) -> tuple[dict[TopicPartition, Result], Live]:
+    """Read the guards once more. Return what `_no_longer_allowed` does. `before`: as for `look`."""
     # Second brokers have stated the replicas before this run has set its orders.
-    now = look(cluster, entries, known, ask_second=False)
+    now = look(cluster, entries, known, ask_second=False, before=before)
     refused = {entry.key: result for entry in entries if (result := refusal(entry, now)) is not None}
     needing = {
         entry.key: Result.of(
@@ -233,10 +277,11 @@ def elect_by_designation(
     """
     journal.confirm()
     overtaken, last_look = _no_longer_allowed(cluster, batch, live, journal.known())
-    overtaken |= _refused_since(cluster, journal, [entry for entry in batch if entry.key not in overtaken], last_look)
+    refused_now, last_look = _refused_since(cluster, journal, [entry for entry in batch if entry.key not in overtaken], last_look)
+    overtaken |= refused_now
     ready = [entry for entry in batch if entry.key not in overtaken]
     leaders = {entry.key: entry.designated_leader for entry in ready}
-    answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders), sent) if ready else {}
+    answered = _send(cluster, leaders, lambda: cluster.elect_designated(leaders, _good_until(last_look)), sent) if ready else {}
     errors = {entry.key: answered.get(entry.key, NOT_ANSWERED) for entry in ready}
     time.sleep(FIRST_LOOK)
     states = cluster.partitions({entry.key for entry in ready})

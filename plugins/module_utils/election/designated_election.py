@@ -47,11 +47,13 @@ def run(
     attempts: int,
     elect: Elect,
     asked_to_stop: Callable[[], str | None] = lambda: None,
+    beyond_limit: Callable[[Live], Sequence[str]] = lambda _live: (),
 ) -> list[Result]:
     """Elect all `entries` and return a result for each, in recovery order. Raises nothing for a batch that fails: its entries have FAILED results.
 
     Retriable failures are tried again, at most `attempts` times and not beyond `duration` seconds. `elect`: sends the elections of one batch,
-    by the backend. No batch begins once `asked_to_stop` returns the name of a signal; those under way are finished.
+    by the backend. No batch begins once `asked_to_stop` returns the name of a signal; those under way are finished. `beyond_limit`: returns why nothing of
+    a batch may be elected in this state.
     """
     deadline = time.monotonic() + duration
     results: dict[TopicPartition, Result] = {}
@@ -60,7 +62,7 @@ def run(
     reading = threading.Lock()
 
     def attempt(batch: Sequence[Entry]) -> list[Result]:
-        return _batch(cluster, journal, batch, elect, deadline, sent, reading, asked_to_stop)
+        return _batch(cluster, journal, batch, elect, deadline, sent, reading, asked_to_stop, beyond_limit)
 
     for retries in range(attempts + 1):
         with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
@@ -141,8 +143,9 @@ def _batch(
     sent: set[TopicPartition],
     reading: threading.Lock,
     asked_to_stop: Callable[[], str | None],
+    beyond_limit: Callable[[Live], Sequence[str]],
 ) -> list[Result]:
-    """Elect one batch, nothing of it once `asked_to_stop` returns the name of a signal.
+    """Elect one batch, nothing of it once `asked_to_stop` returns the name of a signal, or `beyond_limit` a reason.
 
     `sent`: partitions that earlier attempts of this run may have elected; it gets those of this one. `reading`: of the batch whose guards are read.
     """
@@ -155,6 +158,9 @@ def _batch(
             # Also orders whose restoration was not answered: it may have been carried out.
             live = replace(live, restored=journal.restored() | cluster.in_doubt.keys())
             results = {entry.key: result for entry in batch if (result := _refusal(entry, live, sent)) is not None}
+        if reasons := beyond_limit(live):
+            held = [entry for entry in batch if entry.key not in results]
+            results |= {entry.key: Result.of(entry, Outcome.HELD, ReasonCode.LIMIT_REACHED, "; ".join(reasons)) for entry in held}
         ready = [entry for entry in batch if entry.key not in results]
         elected = elect(cluster, journal, ready, live, deadline, sent) if ready else []
         results |= {(result.topic, result.partition): result for result in elected}

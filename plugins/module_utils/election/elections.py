@@ -12,6 +12,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import backend_elections, designated_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.election_limits import ElectionLimits
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.saved_tails import (
@@ -31,8 +32,9 @@ ELECT: Mapping[str, backend_elections.Elect] = {
 class Elections:
     """The elections of one cluster. `journal`: of changed replica orders, open. `attempts`: how often an election that failed is tried again."""
 
-    def __init__(self, cluster: NativeCluster, journal: Journal, record_saver: RecordSaver, attempts: int) -> None:
-        self._cluster, self._journal, self._record_saver, self._attempts = cluster, journal, record_saver, attempts
+    def __init__(self, cluster: NativeCluster, journal: Journal, record_saver: RecordSaver, attempts: int, limits: ElectionLimits) -> None:
+        self._cluster, self._journal, self._record_saver = cluster, journal, record_saver
+        self._attempts, self._limits = attempts, limits
 
     def save_and_run(self, entries: Sequence[Entry], deadline: float) -> tuple[list[Result], float]:
         """Elect the entries that destroy nothing, save what the others destroy, and elect these. Return results, and the seconds that saving took.
@@ -61,4 +63,6 @@ class Elections:
         if not entries:
             return []
         seconds, elect = max(0.0, deadline - time.monotonic()), ELECT[self._cluster.backend]
-        return designated_election.run(self._cluster, self._journal, entries, seconds, self._attempts, elect, signals.pending_signal)
+        return designated_election.run(
+            self._cluster, self._journal, entries, seconds, self._attempts, elect, signals.pending_signal, self._limits.offline_brokers
+        )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -144,6 +144,12 @@ class Result:
         return cls(*place, outcome, leader, entry.designated_leader, entry.evidence_word, reason_code, reason, *cost, decided_again=again)
 
 
+def without(entries: Iterable[Entry], results: Iterable[Result]) -> list[Entry]:
+    """Return the entries that have none of these results."""
+    left_out = {(result.topic, result.partition) for result in results}
+    return [entry for entry in entries if entry.key not in left_out]
+
+
 @dataclass(frozen=True)
 class Live:
     """The present state of the cluster, as far as a batch needs it. `logs` by partition and broker.
@@ -155,6 +161,7 @@ class Live:
     `reorders`: whether an election needs the designated replica first in the order. The native backend names the leader instead.
     `fenced_ends`: log end offsets of fenced brokers that answer and of which records were saved, by partition and broker.
     `second`: the replicas as a second broker states them (`replica_doubts.doubt`), None if the election does not depend on their order.
+    `silent`: the logs of those replicas that did not answer, fenced brokers included.
     `read_at`, `states_at`: when reading it, and its `states`, began (seconds of the monotonic clock).
     """
 
@@ -170,6 +177,7 @@ class Live:
     second: Mapping[TopicPartition, StatedReplicas] | None = None
     fenced_ends: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     restored: Collection[TopicPartition] = ()
+    silent: Mapping[tuple[TopicPartition, int], ReplicaLog] = field(default_factory=dict)
     read_at: float = 0.0
     states_at: float = 0.0
 
@@ -182,7 +190,7 @@ class Live:
         if self.second is None:
             return None
         state, second = self.states[key], self.second.get(key)
-        return doubt(state, second) or leader_doubt(state, second, self.unfenced)
+        return doubt(state, second) or leader_doubt(state, second)
 
     @cached_property
     def unfenced(self) -> set[int]:

@@ -8,8 +8,6 @@ The controller does not state replicas, and a broker that lies, or is behind, st
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, StatedReplicas
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 
@@ -36,9 +34,12 @@ def doubt(state: PartitionState, second: StatedReplicas | None) -> Reason | None
     return Reason(ReasonCode.BROKERS_DISAGREE, sentence)
 
 
-def leader_doubt(state: PartitionState, second: StatedReplicas | None, unfenced: Collection[int]) -> Reason | None:
-    """Return why it is in doubt that this partition has no live leader, None if no second broker states one. `unfenced`: ids of brokers."""
-    if second is None or second.leader not in unfenced:
+def leader_doubt(state: PartitionState, second: StatedReplicas | None) -> Reason | None:
+    """Return why it is in doubt that this partition has no live leader, None if no second broker states one. By the first broker's word it has none.
+
+    Which brokers live is the word of that first broker, too, so it does not count. A broker of Kafka names no leader that it knows as dead.
+    """
+    if second is None or second.leader < 0:
         return None
     sentence = (
         f"{_describer(state)} states no live leader, and broker {second.broker} states that broker {second.leader} leads: one of the two is behind or broken; "

@@ -38,9 +38,10 @@ FIRST_LOOK, LAST_LOOK, VISIBLE_SECONDS = 0.05, 1.0, 5.0
 # Why an order that a killed run has changed stays for now.
 MOVING = "a reassignment of it is under way, which an order would replace; wait for it or cancel it, then run again"
 UNANSWERED = (
-    "an election of it was never answered, and a broker that hangs may still carry it out with this order; recover the partition first"
+    "an election of it was never answered, and a broker that hangs may still carry it out with this order: no two brokers state the same leader of it yet; "
+    "recover the partition first"
 )
-CHANGED = "it has got other replicas, or another order of them, while a second broker was asked for them; run again"
+CHANGED = Refusal("", "it has got other replicas, or another order of them, since they were read")
 # Why an order of a killed run may change once more.
 ANY_BROKER = "its run was killed before it knew which brokers had answered: one that hangs may still set the order of the election; the next run asks them"
 LATE_ELECTION = (
@@ -137,9 +138,6 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     found = {**doubted_orders(cluster, left, states, known), **gone_partitions.doubts(cluster, topic_ids, states)}
     kept |= {key: why.sentence for key, why in found.items()}
     orders = {key: order for key, order in to_restore(left, states).items() if key not in kept}
-    overtaken = _overtaken(cluster, left, orders, states)
-    kept |= dict.fromkeys(overtaken, CHANGED)
-    orders = {key: order for key, order in orders.items() if key not in overtaken}
     unanswered = {
         **dict.fromkeys(cluster.elections_in_doubt & left.keys(), LATE_ELECTION),
         **{key: ANY_BROKER for key, brokers in journal.unanswered_by().items() if brokers is None},
@@ -148,16 +146,16 @@ def plan_repair(cluster: Reordering, journal: Journal) -> Open:
     return Open(left, states, orders, kept, others, unanswered)
 
 
-def _overtaken(cluster: Reordering, left: Left, orders: Orders, states: States) -> set[TopicPartition]:
-    """Return those of these partitions that other tools have changed since `states` were read: a broker that hangs delays the second broker's answer.
+def _overtaken(cluster: Reordering, what: Open) -> set[TopicPartition]:
+    """Return the partitions whose order to restore other tools have changed since: the second broker, or a store, may have taken long.
 
-    `orders`: to restore. To restore one is right if the partition still has it, or one that runs of this workdir have set.
+    To restore an order is right if the partition still has it, or one that runs of this workdir have set.
     """
-    now = cluster.partitions({*orders}) if orders else {}
+    now = cluster.partitions({*what.orders}) if what.orders else {}
     return {
         key
-        for key, order in orders.items()
-        if key not in now or (now[key].topic_id, order_before(now[key].replicas, left[key])) != (states[key].topic_id, order)
+        for key, order in what.orders.items()
+        if key not in now or (now[key].topic_id, order_before(now[key].replicas, what.left[key])) != (what.states[key].topic_id, order)
     }
 
 
@@ -184,21 +182,24 @@ def repair_after_elections(cluster: Reordering, journal: Journal, keys: Collecti
     """
     left = journal.left_behind()
     changed = with_another_order(left)
-    if own := changed.keys() & {*keys}:
+    if own := changed.keys() & {*keys} - cluster.elections_in_doubt:
         not_visible(cluster, {key: order_before(changed[key][-1].changed, changed[key]) for key in own})
     if left:
         repair(cluster, journal)
 
 
 def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[TopicPartition, Refusal]:
-    """Restore orders as `plan_repair` returned them. Returns the refusals by partition.
+    """Restore orders as `plan_repair` returned them. Returns the refusals by partition, CHANGED for those that other tools have changed since.
 
     Orders that cannot or must not be restored now stay in the journal. Raises ClusterError if the cluster does not answer, FileError if the
     journal cannot be written, TakenError if another run has taken it: that one may be about to elect by these orders.
     """
     if what.orders:
         journal.confirm()
-    refused = change(cluster, what.orders)
+    # Nothing that takes long must come between this read and the change.
+    overtaken = _overtaken(cluster, what)
+    orders = {key: order for key, order in what.orders.items() if key not in overtaken}
+    refused = change(cluster, orders) | dict.fromkeys(overtaken, CHANGED)
     unsettled = {*refused, *what.kept, *what.other, *cluster.in_doubt}
     left = {key: changes for key, changes in what.left.items() if key in unsettled}
     journal.settle(left, unanswered_by(cluster, left))
@@ -248,11 +249,15 @@ def under_reassignment(cluster: Reordering, keys: Collection[TopicPartition]) ->
 
 
 def awaiting_election(cluster: Reordering, keys: Collection[TopicPartition], states: States) -> set[TopicPartition]:
-    """Return those of these partitions that have no leader and that an election may still reach which was sent and never answered.
+    """Return those of these partitions that an election may still reach which was sent and never answered, unless two brokers state the same leader.
 
-    It would elect the first live replica of the order that the partition has by then. Once a partition has a leader, it changes nothing.
+    It would elect the first live replica of the order that the partition has by then. Once a partition has a leader, it changes nothing. One broker alone
+    may lie, or be behind.
     """
-    return {key for key in cluster.elections_in_doubt & {*keys} if key in states and states[key].leader < 0}
+    sent = [states[key] for key in cluster.elections_in_doubt & {*keys} if key in states]
+    led = [state for state in sent if state.leader >= 0]
+    second = cluster.second_replicas(led) if led else {}
+    return {state.key for state in sent} - {state.key for state in led if state.key in second and second[state.key].leader == state.leader}
 
 
 def put_back(
@@ -261,22 +266,23 @@ def put_back(
     changed: Sequence[ChangedOrder],
     refused: Mapping[TopicPartition, Refusal],
     states: States,
-    doubtful: Collection[TopicPartition] = (),
+    to_keep: Collection[TopicPartition] = (),
 ) -> list[TopicPartition]:
     """Restore the orders in `changed`, but none that another tool has set since or that the partition still needs.
 
     Returns the partitions that the journal must keep. `left`: orders that the journal has open. `refused`: refusals of the changes; a change that
     was not answered may have been made. `states` may lag behind the controller: an order is also restored if they still show the original, or
     show a change that was refused. Of several runs, the last one restores what it found, and the one before it the first order.
-    `doubtful`: partitions whose replicas no second broker states. Their orders were not changed by this run, and stay. An election without another order
-    is over with its answer, whatever the order is now. A partition that has other replicas by these `states` is kept: they are the word of one broker, and
-    `plan_repair` asks a second one before it forgets an order.
+    `to_keep`: partitions whose orders stay: no second broker states their replicas, so that this run has changed none, or a reassignment is under way.
+    An election without another order is over with its answer, whatever the order is now. A partition that has other replicas by these `states` is kept:
+    they are the word of one broker, and `plan_repair` asks a second one before it forgets an order. Nothing is read between `states` and the change: so a
+    partition is kept of which an election was never answered, also if it seems to have a leader. `plan_repair` asks a second broker for that, too.
     """
-    awaiting = awaiting_election(cluster, [order.key for order in changed], states)
     another = {order.key: order for order in changed if order.is_another}
     others = foreign({key: left[key] for key in another}, states)
     moved = {key for key, order in another.items() if key in states and not order.is_of(states[key])}
-    kept = {*awaiting, *others, *moved, *another.keys() & {*doubtful}, *under_reassignment(cluster, another)}
+    awaiting = cluster.elections_in_doubt & {order.key for order in changed}
+    kept = {*awaiting, *others, *moved, *another.keys() & {*to_keep}}
     orders = {
         order.key: order.original
         for order in another.values()

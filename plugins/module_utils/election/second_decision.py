@@ -36,7 +36,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     PartitionEvidence,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import bounds
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result, without
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_decision import Decided
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import INTERNAL_TOPICS, TopicPartition
@@ -59,6 +59,11 @@ class SecondDecision:
     changed: list[Entry] = field(default_factory=list)
     added: list[Entry] = field(default_factory=list)
     held: list[Result] = field(default_factory=list)
+
+    def leave_out(self, results: Collection[Result]) -> None:
+        """Leave out the entries that have one of these results."""
+        for entries in (self.entries, self.changed, self.added):
+            entries[:] = without(entries, results)
 
 
 def with_evidence(entry: Entry, found: PartitionEvidence | None, cluster: ClusterHeader) -> Entry:

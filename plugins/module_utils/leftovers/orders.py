@@ -70,4 +70,4 @@ def outcome(row: Leftover, refused: Mapping[TopicPartition, Refusal]) -> Leftove
     if row.outcome != REMOVABLE or row.topic is None or row.partition is None:
         return row
     why = refused.get((row.topic, row.partition))
-    return row.became(REMOVED) if why is None else row.became(FAILED, f"Kafka does not restore its order: {why}; run again")
+    return row.became(REMOVED) if why is None else row.became(FAILED, f"its order could not be restored: {why}; run again")

@@ -158,6 +158,14 @@ def test_a_broker_that_was_not_ready_for_one_election_does_not_delay_the_next_on
         assert time.monotonic() - began < ONCE_SECONDS / 4
 
 
+def test_no_broker_gets_an_election_whose_guards_were_old_before_it_was_to_be_sent() -> None:
+    """The process was stalled in between."""
+    with pair(timeout=2.0) as both:
+        with pytest.raises(ClusterError, match="too old"):
+            both.cluster.elect_unclean([KEY], time.monotonic() - 0.1)
+        assert both.got == {} and not both.cluster.elections_in_doubt
+
+
 def test_an_election_does_not_wait_for_a_broker_that_throttles_but_is_sent_to_another_one() -> None:
     with pair(timeout=2 * ONCE_SECONDS + 1, throttle_ms=int(2000 * ONCE_SECONDS)) as both:
         both.cluster.elect_unclean([KEY])

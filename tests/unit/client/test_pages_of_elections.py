@@ -82,6 +82,12 @@ def test_what_is_left_over_is_not_sent_when_its_guards_are_old(slow: Callable[..
     assert answers[KEYS[0]] is None
 
 
+def test_all_requests_have_the_time_of_the_guards(slow: Callable[..., Slow]) -> None:
+    one, until = slow(), time.monotonic() + 1.0
+    one.elect_designated(dict.fromkeys(KEYS, 1), until)
+    assert (len(one.sent), one.written_by) == (3, {until})
+
+
 @pytest.mark.parametrize("is_got", [False, True])
 def test_what_is_elected_is_known_although_no_broker_answers_the_next_request(slow: Callable[..., Slow], is_got: bool) -> None:
     """Else the partition counts as one that another tool has elected, and its lost replicas still as safe to start."""

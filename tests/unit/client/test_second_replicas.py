@@ -24,10 +24,10 @@ TOPIC = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 KEYS = {("t", 0), ("t", 1)}
 
 
-def page(replicas: Sequence[int], count: int = 2) -> Any:
+def page(replicas: Sequence[int], count: int = 2, leader: int = -1) -> Any:
     rows = [
         TOPIC.DescribeTopicPartitionsResponsePartition(
-            partition_index=number, leader_id=-1, leader_epoch=0, replica_nodes=list(replicas), isr_nodes=[], offline_replicas=[]
+            partition_index=number, leader_id=leader, leader_epoch=0, replica_nodes=list(replicas), isr_nodes=[], offline_replicas=[]
         )
         for number in range(count)
     ]
@@ -72,6 +72,14 @@ def test_a_partition_that_it_does_not_have_is_stated_so() -> None:
         found = cluster.second_replicas(states.values())
         assert (found["t", 0].replicas, found["t", 1].replicas) == ((1, 2, 3), None)
         assert found["t", 1].broker == found["t", 0].broker
+
+
+def test_it_states_the_leader_too() -> None:
+    with fake_brokers.brokers(2) as (first, second), opened((first, second), of_brokers((first, second))) as cluster:
+        states = cluster.partitions(KEYS)
+        other = (second, first)[next(iter(states.values())).described_by == 2]
+        other.answers[PAGES] = lambda _request: page([1, 2, 3], leader=2)
+        assert {stated.leader for stated in cluster.second_replicas(states.values()).values()} == {2}
 
 
 def test_brokers_with_the_address_of_the_first_one_are_no_second_broker() -> None:

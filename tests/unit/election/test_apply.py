@@ -126,6 +126,34 @@ def test_a_dry_run_says_that_nothing_is_elected_without_permission(tmp_path: Pat
         assert row.reason == "the controller elected no replica: CLUSTER_AUTHORIZATION_FAILED: grant ALTER on the cluster"
 
 
+def test_a_dry_run_without_permission_leaves_other_results_as_they_are(tmp_path: Path) -> None:
+    online = Entry("t", 2, 3, (3, 2, 1), "id", 1, (3, 1, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    offline = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced")
+    cluster = Described()
+    cluster.allowed = frozenset({"DESCRIBE"})
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1)  # type: ignore[arg-type]
+    recovery._entries = [found_again(offline), found_again(online)]
+    recovery.predict()
+    assert [row.outcome for row in recovery.results.rows] == ["failed", "already_online"]
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_brokers_that_are_offline_are_counted_again_in_each_batch(tmp_path: Path, most: int) -> None:
+    """A broker that lies calls all brokers unfenced while the elections are counted."""
+    cluster = Described()
+    honest = cluster.broker_states
+    recovery = Recovery(cluster, name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+    recovery._entries = [found_again(Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), {2: (0, 121), 3: (0, 100)}, "prefix", "balanced"))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "broker_states", lambda mentioned=(): [row | {"broker_state": "unfenced"} for row in honest(mentioned)])
+        recovery.keep_within(BlastRadiusLimits(max_partitions=1, max_offline_brokers=most))
+    recovery.elect()
+    (row,) = recovery.results.rows
+    assert cluster.states["t", 0].leader == (2 if most else -1)
+    assert (row.outcome, row.reason_code) == (("elected", None) if most else ("held", "limit_reached"))
+    assert most or "1 broker is offline (1), and max_offline_brokers is 0" in (row.reason or "")
+
+
 @pytest.mark.parametrize("most", [0, 1])
 def test_an_election_that_did_not_count_against_a_limit_is_not_carried_out_later(tmp_path: Path, most: int) -> None:
     """A broker that lies states a leader while the elections are counted, and none afterwards."""
@@ -228,7 +256,7 @@ def test_a_lost_broker_whose_disk_was_never_read_is_not_safe_to_start_after_an_e
 
 def test_a_lost_broker_is_not_safe_to_start_after_an_election_that_no_broker_shows_yet(tmp_path: Path) -> None:
     class Lagging(Described):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             before = dict(self.states)
             found = super().elect_unclean(keys)
             self.misstated = {key: before[key] for key in keys}

@@ -189,7 +189,7 @@ def test_an_election_that_needed_no_order_is_not_sent_if_a_broker_comes_back_tha
             found = super().partitions(keys)
             return {key: replace(state, offline_replicas=()) for key, state in found.items()} if self.more_brokers else found
 
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             assert not {*self.more_brokers} & {self.states[key].replicas[0] for key in keys}, "this broker would be elected"
             return super().elect_unclean(keys)
 
@@ -211,7 +211,7 @@ def test_an_election_that_a_broker_carries_out_late_takes_the_designated_replica
     class Hanging(Controller):
         end_at: int | None
 
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             self.elections_in_doubt.update(keys)
             if is_killed:
                 self.end_at = 0
@@ -275,7 +275,7 @@ def test_a_topic_that_is_deleted_while_the_guards_are_read_is_named_as_such(tmp_
 
 def test_an_order_that_another_tool_sets_during_the_election_is_not_overwritten_and_the_journal_keeps_the_original(tmp_path: Path) -> None:
     class Overtaken(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             self.states["t", 0] = replace(self.states["t", 0], replicas=(3, 2, 1))
             return super().elect_unclean(keys)
 
@@ -462,7 +462,7 @@ def test_a_leader_that_was_not_designated_has_the_code_of_its_election(
     tmp_path: Path, standing: dict[str, tuple[int, ...]], unclean: bool | None, leader: int, outcome: str, code: str, words: str
 ) -> None:
     class Overtaking(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             self.states["t", 0] = replace(self.states["t", 0], leader=leader, isr=(leader,), eligible_leader_replicas=(), last_known_elr=())
             return dict.fromkeys(keys, Refusal("ELECTION_NOT_NEEDED", None))
 
@@ -492,7 +492,7 @@ class Refusing(Controller):
         super().__init__()
         self.refused, self.times, self.elections = refused, times, 0
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         self.elections += 1
         return dict.fromkeys(keys, self.refused) if self.elections <= self.times else super().elect_unclean(keys)
 
@@ -532,7 +532,7 @@ def test_a_journal_without_room_stops_no_batch_that_needs_none(tmp_path: Path, m
     monkeypatch.setattr(designated_election, "SIDE_BY_SIDE", 1)
 
     class Filling(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             room.enter_context(no_room(tmp_path / "j"))
             return super().elect_unclean(keys)
 
@@ -557,10 +557,10 @@ class Mute(Controller):
         super().__init__()
         self.sent, self.done, self.answered, self.elections = sent, done, answered, 0
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         return self._first(keys, super().elect_unclean, keys)
 
-    def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+    def elect_designated(self, leaders: Mapping[TopicPartition, int], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         return self._first(leaders, super().elect_designated, leaders)
 
     def _first(self, keys: Collection[TopicPartition], elect: Any, argument: Any) -> dict[TopicPartition, Refusal | None]:

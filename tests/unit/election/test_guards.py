@@ -318,7 +318,7 @@ def test_an_election_is_held_if_brokers_disagree_or_none_confirms_an_order_that_
     assert code(LIVE, None) is None, "the order stays"
     assert code(must_change, None) == "no_second_broker"
     assert code(LIVE, StatedReplicas(2, (1, 2, 3), leader=2)) == "brokers_disagree", "it may have a leader, and is not touched then"
-    assert code(LIVE, StatedReplicas(2, (1, 2, 3), leader=99)) is None, "that one is not alive"
+    assert code(LIVE, StatedReplicas(2, (1, 2, 3), leader=99)) == "brokers_disagree", "that it is not alive is the word of one broker"
 
 
 def test_a_designation_is_held_if_a_reassignment_keeps_an_order_from_being_set_again() -> None:

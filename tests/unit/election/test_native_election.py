@@ -76,7 +76,7 @@ def test_a_stalled_run_whose_journal_was_taken_elects_nothing(tmp_path: Path, mo
 
 def test_an_error_of_the_controller_has_kafkas_name(tmp_path: Path) -> None:
     class Refusing(Controller):
-        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+        def elect_designated(self, leaders: Mapping[TopicPartition, int], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             return dict.fromkeys(leaders, Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", None))
 
     results = recover(Refusing(), tmp_path / "j")
@@ -87,7 +87,7 @@ def test_an_error_of_the_controller_has_kafkas_name(tmp_path: Path) -> None:
 
 def test_a_partition_that_the_answer_leaves_out_was_not_elected(tmp_path: Path) -> None:
     class Forgetful(Controller):
-        def elect_designated(self, leaders: Mapping[TopicPartition, int]) -> dict[TopicPartition, Refusal | None]:
+        def elect_designated(self, leaders: Mapping[TopicPartition, int], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             return super().elect_designated({key: leader for key, leader in leaders.items() if key != ("t", 0)})
 
     results = recover(Forgetful(), tmp_path / "j")

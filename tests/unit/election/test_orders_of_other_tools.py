@@ -40,7 +40,7 @@ OF_BEFORE = [
 class OtherTool(Controller):
     """Another tool sets an order right after the election."""
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         done = super().elect_unclean(keys)
         self.states[KEY] = replace(self.states[KEY], replicas=OTHER_TOOLS)
         return done
@@ -162,3 +162,65 @@ def test_no_order_is_put_back_by_a_state_from_before_the_second_broker_answered(
     with Journal(tmp_path / "j", "abc") as journal:
         replica_orders.repair(controller, journal)
     assert controller.states[KEY].replicas == replicas
+
+
+def test_no_order_is_put_back_to_a_topic_that_was_created_again_before_the_second_broker_answered(tmp_path: Path) -> None:
+    """Its partition has the order of the election by chance."""
+
+    class CreatedAgain(SlowSecondBroker):
+        def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+            found = super().second_replicas(states)
+            self.states[KEY] = replace(self.states[KEY], topic_id="new")
+            return found
+
+    controller = CreatedAgain(1, BEST_FIRST)
+    kill(controller, tmp_path / "j", ORIGINAL, BEST_FIRST)
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+    assert controller.states[KEY].replicas == BEST_FIRST
+
+
+class SlowConfirmation(Journal):
+    """The store takes long to say that the run still has its journal, the `at`-th time. Meanwhile another tool sets an order."""
+
+    controller: Controller
+    calls, at = 0, 1
+
+    def confirm(self) -> None:
+        self.calls += 1
+        if self.calls == self.at:
+            self.controller.states[KEY] = replace(self.controller.states[KEY], replicas=OTHER_TOOLS)
+        super().confirm()
+
+
+def test_an_order_of_a_killed_run_is_not_restored_by_a_state_from_before_a_store_answered(tmp_path: Path) -> None:
+    controller = Controller()
+    kill(controller, tmp_path / "j", ORIGINAL, BEST_FIRST)
+    with SlowConfirmation(tmp_path / "j", "abc") as journal:
+        journal.controller = controller
+        assert replica_orders.repair(controller, journal) == []
+        assert journal.left_behind()
+    assert controller.states[KEY].replicas == OTHER_TOOLS
+
+
+def test_an_order_of_this_run_is_not_restored_by_a_state_from_before_a_store_answered(tmp_path: Path) -> None:
+    controller = Controller()
+    with SlowConfirmation(tmp_path / "j", "abc") as journal:
+        journal.controller, journal.at = controller, 2
+        designated_election.run(controller, journal, [entry()], 60.0, 0, backend_elections.elect_by_order)
+        assert journal.left_behind()
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, OTHER_TOOLS)
+
+
+def test_nothing_is_read_between_the_states_and_the_order_that_is_put_back(tmp_path: Path) -> None:
+    class Busy(Controller):
+        """Another tool sets an order while reassignments are listed after the election."""
+
+        def reassigning(self) -> set[TopicPartition]:
+            if self.states[KEY].leader >= 0:
+                self.states[KEY] = replace(self.states[KEY], replicas=OTHER_TOOLS)
+            return super().reassigning()
+
+    controller = Busy()
+    elect(controller, tmp_path / "j")
+    assert (controller.states[KEY].leader, controller.states[KEY].replicas) == (2, OTHER_TOOLS)

@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from collected_evidence import found_again
 from elected_entries import entry
 from fake_controller import Controller
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import (
     backend_elections,
     designated_election,
     replica_orders,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Result
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.order_warnings import order_warnings
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import ChangedOrder, Journal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
@@ -28,7 +31,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
 )
 
-LIED, HONEST = ("t", 0), ("t", 1)
+LIED, HONEST, LED = ("t", 0), ("t", 1), ("t", 2)
 BEFORE, CHANGED = (1, 3, 2), (2, 3, 1)
 
 
@@ -78,6 +81,29 @@ def test_an_order_that_already_stands_by_one_broker_alone_elects_nothing(tmp_pat
     controller.states[HONEST] = replace(controller.states[HONEST], replicas=(1, 3, 2))
     assert elect(controller, tmp_path / "j")[HONEST].reason_code == "brokers_disagree"
     assert controller.states[HONEST].leader == -1
+
+
+class HidesTheLeader(Moved):
+    """Broker 2 states that t-2 has no leader, and that broker 3, which leads it, is fenced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.misstated = {LED: replace(self.states[LED], leader=-1, isr=())}
+
+    def unfenced(self) -> set[int]:
+        return {2}
+
+    def broker_states(self, mentioned: Collection[int] = ()) -> list[dict[str, Any]]:
+        return [row | {"broker_state": "fenced"} if row["broker_id"] == 3 else row for row in super().broker_states(mentioned)]
+
+
+def test_no_order_is_set_of_a_partition_that_leads_by_the_word_of_the_second_broker(tmp_path: Path) -> None:
+    """Whether that leader lives is the word of the first one again."""
+    controller = HidesTheLeader()
+    one = found_again(Entry(*LED, 2, (2, 1, 3), "id", 1, (3, 1, 2), {2: (0, 121)}, "prefix", "balanced"))
+    with Journal(tmp_path / "j", "abc") as journal:
+        (result,) = designated_election.run(controller, journal, [one], 60.0, 0, backend_elections.elect_by_order)
+    assert (result.outcome, result.reason_code, controller.orders) == ("held", "brokers_disagree", [])
 
 
 def test_a_partition_that_the_second_broker_does_not_have_is_held(tmp_path: Path) -> None:
@@ -146,6 +172,67 @@ def test_an_order_of_a_killed_run_that_no_second_broker_confirms_serves_its_elec
     controller.alone = False
     with Journal(tmp_path / "j", "abc") as journal:
         assert replica_orders.repair(controller, journal) == [LIED]
+    assert controller.states[LIED].replicas == BEFORE
+
+
+def kill_while_broker_4_has_the_election(controller: Controller, path: Path, changed: tuple[int, ...]) -> None:
+    """It hangs, and may carry it out late."""
+    with Journal(path, "abc") as journal:
+        journal.expect(journal.intend([ChangedOrder(*LIED, "id", BEFORE, changed)], [4]), [LIED], [])
+    controller.states[LIED] = replace(controller.states[LIED], replicas=changed)
+    controller.hanging = {4}
+
+
+@pytest.mark.parametrize("changed", [CHANGED, BEFORE], ids=["another order", "the order of before"])
+def test_an_election_that_may_still_come_is_not_forgotten_because_one_broker_states_a_leader(
+    tmp_path: Path, changed: tuple[int, ...]
+) -> None:
+    """Else the controller elects by the order of before when broker 4 goes on: broker 3, which lacks records."""
+    controller = Controller()
+    kill_while_broker_4_has_the_election(controller, tmp_path / "j", changed)
+    controller.misstated[LIED] = replace(controller.states[LIED], leader=2)
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+        assert journal.elections_in_doubt() == {LIED}
+        (warning,) = order_warnings(controller, journal.left_behind(), tmp_path / "j")
+    assert "an election of 1 partitions (t-0) was never answered" in warning
+    assert controller.states[LIED].replicas == changed
+
+
+@pytest.mark.parametrize("changed", [CHANGED, BEFORE], ids=["another order", "the order of before"])
+def test_it_is_forgotten_when_two_brokers_state_the_same_leader(tmp_path: Path, changed: tuple[int, ...]) -> None:
+    controller = Controller()
+    kill_while_broker_4_has_the_election(controller, tmp_path / "j", changed)
+    controller.elect_unclean([LIED])
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+        assert not journal.left_behind()
+    assert controller.states[LIED].replicas == BEFORE
+
+
+def test_the_run_that_elects_keeps_the_order_of_an_election_that_may_still_come_too(tmp_path: Path) -> None:
+    class Hangs(Controller):
+        is_sent = False
+
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
+            if self.is_sent:
+                return super().elect_unclean(keys)
+            self.elections_in_doubt.update(keys)
+            self.is_sent, self.hanging = True, {4}
+            self.misstated = {key: replace(self.states[key], leader=2) for key in keys}
+            raise ClusterError("no broker answered")
+
+    controller = Hangs()
+    with Journal(tmp_path / "j", "abc") as journal:
+        designated_election.run(controller, journal, [entry(0, BEFORE)], 60.0, 0, backend_elections.elect_by_order)
+        replica_orders.repair_after_elections(controller, journal, [LIED])
+        assert journal.left_behind()
+    controller.elect_unclean([LIED])  # broker 4 goes on
+    assert (controller.states[LIED].leader, controller.states[LIED].replicas) == (2, CHANGED)
+    controller.misstated.clear()
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+        assert not journal.left_behind()
     assert controller.states[LIED].replicas == BEFORE
 
 

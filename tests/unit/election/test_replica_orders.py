@@ -171,7 +171,7 @@ def test_a_reassignment_that_looks_like_the_order_of_an_election_is_not_replaced
 
 def test_a_reassignment_that_begins_during_the_election_is_not_replaced(path: Path) -> None:
     class Overtaken(Controller):
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             self.moves = {KEY}
             return super().elect_unclean(keys)
 
@@ -281,7 +281,7 @@ class Hanging(Controller):
 
     late: Collection[TopicPartition] = ()
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         if self.late:
             self.hanging = set()
             return super().elect_unclean(keys)
@@ -332,7 +332,7 @@ def next_run(controller: Controller, path: Path) -> list[TopicPartition]:
 class Ended(Hanging):
     """The process ends while it waits for the answer to its first election."""
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         if not self.late:
             self.late, self.hanging, self.error, self.end_at = keys, {3}, Killed, self.requests
             raise Killed
@@ -486,7 +486,7 @@ def test_an_election_that_was_never_answered_is_not_forgotten_because_one_broker
 class Reassigned(Controller):
     """A reassignment of the partition begins before its election."""
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         self.moves = {KEY}
         return super().elect_unclean(keys)
 
@@ -494,7 +494,7 @@ class Reassigned(Controller):
 class Reordered(Controller):
     """Another tool sets an order after the election."""
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         done = super().elect_unclean(keys)
         self.states[KEY] = replace(self.states[KEY], replicas=ORIGINAL)
         return done
@@ -525,7 +525,7 @@ def test_the_next_run_puts_the_order_back_of_an_election_that_was_answered(path:
     class Closing(Controller):
         closed = False
 
-        def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+        def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
             self.closed = True
             return dict.fromkeys(keys, Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", None))
 
@@ -570,7 +570,7 @@ class ShowsTheElectionsOrder(Controller):
     def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
         return {state.key: StatedReplicas(3, state.replicas) for state in states}
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         if not self.is_first:
             return super().elect_unclean(keys)
         self.is_first, self.moves = False, {("t", 1)}

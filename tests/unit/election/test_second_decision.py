@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry, Result
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import plan_entries
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.reorder_journal import Left
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.second_decision import (
     SecondDecision,
     second_decision,
@@ -221,6 +224,26 @@ def test_the_limit_of_partitions_counts_what_is_decided_again(tmp_path: Path) ->
     assert controller.states[T].leader == -1
     row = row_of_t(recovery)
     assert "max_partitions" in row["reason"] and row["decided_again"]["planned_reason_code"] == "incomplete"
+
+
+def test_what_did_not_count_against_the_limit_when_it_was_decided_again_is_not_elected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that lies states a leader of t-0 while the elections are counted, and none afterwards."""
+    controller, predict = Agreeing(), designated_election.predict
+    recovery = planned_without_offsets(controller, tmp_path, True, {"reason_code": "incomplete"}, "balanced")
+    recovery.keep_within(blast_radius.BlastRadiusLimits(max_partitions=1))
+
+    def misled(cluster: Any, entries: Sequence[Entry], known: Left) -> list[Result]:
+        controller.misstated[T] = replace(controller.states[T], leader=3)
+        try:
+            return predict(cluster, entries, known)
+        finally:
+            controller.misstated.clear()
+
+    monkeypatch.setattr(designated_election, "predict", misled)
+    assert outcomes(recovery) == {"__consumer_offsets": ELECTED, "t": ("already_online", "elected_by_others")}
+    assert controller.states[T].leader == -1
 
 
 def test_another_leader_is_elected_only_while_the_limit_of_offline_brokers_is_kept(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ class Watching(Controller):
         assert all(sorted(order) == sorted(self.states[key].replicas) for key, order in orders.items())
         return super().reorder(orders)
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         assert {*keys} <= {*self.states}
         return super().elect_unclean(keys)
 

@@ -111,7 +111,7 @@ class Lost(Moved):
             return {key: Answer(self.refuses_cancel, None) for key in keys}
         return {key: Answer(*answer) for key, answer in super().cancel(keys).items()}
 
-    def elect_unclean(self, keys: Collection[TopicPartition]) -> dict[TopicPartition, Refusal | None]:
+    def elect_unclean(self, keys: Collection[TopicPartition], written_by: float = 0.0) -> dict[TopicPartition, Refusal | None]:
         if not self.led.isdisjoint(keys):
             self.states[KEY] = replace(self.states[KEY], leader=LOST, leader_epoch=2)
             return dict.fromkeys(keys, Refusal("ELECTION_NOT_NEEDED", None))
