@@ -128,6 +128,14 @@ options:
         V(tail_not_saved). Another run with this run id goes on.
     type: float
     default: 600.0
+  confirm:
+    description:
+      - What you have read in the plan or in a dry run, as a second consent beside O(allow_data_loss), for example V(elect 8, lose at most 240).
+      - The task fails, and elects nothing, if it would elect another number of partitions, or if more committed records may be lost with lost brokers, also if
+        no upper bound of that is known. Leave the second part out to confirm the number of partitions alone. Checked in check mode, too.
+      - Partitions that a second decision would add or change (O(decide_again)) are not what was confirmed, so nothing is decided again.
+    type: str
+    default: ""
   decide_again:
     description:
       - If the plan elects C(__consumer_offsets), whether the other partitions are decided again by the same strategy once it has a leader. Committed offsets
@@ -403,6 +411,7 @@ def main() -> None:
             "allowed_strategies": {"type": "list", "elements": "str", "choices": strategies},
             "approved_plan": {"type": "path"},
             "allowed_rankings": {"type": "list", "elements": "str", "choices": [ranking.value for ranking in Ranking]},
+            "confirm": {"type": "str", "default": ""},
             "decide_again": {"type": "bool", "default": False},
             "save_records": {"type": "bool", "default": True},
             "max_saved_bytes": {"type": "int"},

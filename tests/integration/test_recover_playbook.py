@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from integration.requestlog import RequestLog
-from integration.support import Operator, outcomes
+from integration.support import Operator, outcomes, run_module
 
 # Topics of the shared cluster that the tests of strategies never elect anything in, or nothing but this file's.
 WITHOUT_LEAVE = ["lagging.none", "identical.none"]
@@ -87,7 +87,11 @@ def test_a_plan_is_made_reviewed_and_applied_once(east: Operator) -> None:
     assert not east.path("results", "planned").exists()
 
     log = RequestLog(east.cluster)
-    applied = east.play("apply", "applied", plan_dir=str(east.path("plans", "planned").parent), allow_data_loss=True)
+    plan = {**east.files("refused"), "plan": str(east.path("plans", "planned")), "allow_data_loss": True, "confirm": "elect 5"}
+    refused = run_module("kafka_designated_election", {**east.connection, **plan})
+    assert "this run would elect 4" in refused.result["msg"] and log.written() == {}, refused
+    options = {"plan_dir": str(east.path("plans", "planned").parent), "allow_data_loss": True, "confirm": "elect 4"}
+    applied = east.play("apply", "applied", **options)
     assert applied.returncode == 0, applied
     assert applied.recap["east"]["changed"] == 1
     assert log.written()["ELECT_LEADERS"] == 1

@@ -329,7 +329,7 @@ class Operator:
             "duration": self.duration, "plan": plan, "partitions": named, "allow_data_loss": True, "allowed_strategies": None, "approved_plan": None,
             "allowed_rankings": None, "decide_again": True, "save_records": True, "plan_sha256": None, "max_saved_bytes": None, "max_saved_run_bytes": None,
             "max_saved_partition_bytes": None, "saved_bytes_per_second": None, "save_timeout": 600.0, "max_offline_brokers": 1000,
-            "remove_expired_throttle": False, "list_offline": True, "election_attempts": 3, "preview": 10_000, "require_commit": False,
+            "remove_expired_throttle": False, "list_offline": True, "confirm": "", "election_attempts": 3, "preview": 10_000, "require_commit": False,
         }  # fmt: skip
         task = self._task(run_id, spec, **{**options, **given})
         task.check_mode = check_mode

@@ -20,6 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.confirmation import Confirmation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.disk_verdicts import DiskVerdicts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.election_evidence import (
@@ -194,6 +195,10 @@ class Recovery:
         blast_radius.raise_if_any(excess.reasons)
         self._entries = without(self._entries, excess.not_counted)
         self.results.rows += excess.not_counted
+
+    def require(self, confirmation: Confirmation) -> None:
+        """Raise RecoveryError if the operator has confirmed other elections than these."""
+        confirmation.check([entry.loss for entry in self._entries])
 
     def _excess(self, entries: Sequence[Entry], left: Left) -> Excess:
         return self._limits.excess(entries, self.results.elected(), self._plan.brokers, left)

@@ -16,6 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import signals
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.confirmation import Confirmation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import check_origin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import blast_radius
@@ -29,9 +30,12 @@ if CLIENT_IMPORT_ERROR is None:
 def designated_election(module: KafkaTask, cluster: NativeCluster) -> dict[str, Any]:
     """Return the result of `kafka_designated_election`, whose options `module` has."""
     params = module.params
+    confirmation = Confirmation.parse(params["confirm"]) if params["confirm"] else None
     recovery = _recovery(module, cluster)
     if params["allow_data_loss"]:
         _check_again(module, cluster, recovery)
+        if confirmation is not None:
+            recovery.require(confirmation)
     # From here on signals are deferred: the work in progress is finished, and the results show how far it got.
     signals.defer_signals()
     if not params["allow_data_loss"]:
@@ -77,7 +81,8 @@ def _recovery(module: KafkaTask, cluster: NativeCluster) -> Recovery:
         attempts=params["election_attempts"],
         data_loss_allowed=params["allow_data_loss"],
         check_mode=module.check_mode,
-        decide_again=params["decide_again"],
+        # What is decided again is not what was confirmed.
+        decide_again=params["decide_again"] and not params["confirm"],
         save_records=params["save_records"],
         save_limits=Limits.from_params(params),
     )
