@@ -90,8 +90,8 @@ def test_a_plan_is_made_reviewed_and_applied_once(east: Operator) -> None:
     plan = {**east.files("refused"), "plan": str(east.path("plans", "planned")), "allow_data_loss": True, "confirm": "elect 5"}
     refused = run_module("kafka_designated_election", {**east.connection, **plan})
     assert "this run would elect 4" in refused.result["msg"] and log.written() == {}, refused
-    options = {"plan_dir": str(east.path("plans", "planned").parent), "allow_data_loss": True, "confirm": "elect 4"}
-    applied = east.play("apply", "applied", **options)
+    plan_dir = str(east.path("plans", "planned").parent)
+    applied = east.play("apply", "applied", plan_dir=plan_dir, allow_data_loss=True, confirm="elect 4")
     assert applied.returncode == 0, applied
     assert applied.recap["east"]["changed"] == 1
     assert log.written()["ELECT_LEADERS"] == 1
