@@ -48,7 +48,7 @@ _value:
   description:
     - C(lines), for people.
     - C(summary), the same as data. C(summary.groups) has the partitions without a leader by outcome and reason code, the cheapest next step first.
-      C(summary.failure) is one sentence if a partition has no leader after a run, else empty.
+      C(summary.line) is the run in one line, for a chat. C(summary.failure) is one sentence if a partition has no leader after a run, else empty.
   type: dict
 """
 

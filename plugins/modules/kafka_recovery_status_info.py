@@ -78,13 +78,14 @@ lines:
     - ansible-playbook -i hosts.yml --limit east -e '{kafka_recovery_partitions: [{topic: gone, partition: 0}]}' streamops.kafka_recovery.plan
 summary:
   description:
-    - The same as data. C(offline) is the number of partitions without a live leader.
+    - The same as data. C(line) is the status in one line, for a chat. C(offline) is the number of partitions without a live leader.
     - C(groups) has them by reason code, the cheapest next step first. Those that a plan would elect have the outcome C(planned) and no reason code.
     - C(ranges) names the partitions of a group, as many as fit into 60 letters. C(command) is one line for a shell, V(null) if no playbook helps.
     - C(unknown) names requested partitions that the cluster does not have.
   returned: success
   type: dict
   sample:
+    line: "east: 2 partitions have no live leader (no_survivor 2)"
     cluster: east
     offline: 2
     groups:
@@ -130,6 +131,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     without_live_leader,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.current_status import status_groups, status_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import one_line
 
 
 def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
@@ -153,10 +155,12 @@ def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     policy = Policy(Strategy(params["strategy"]), topic_strategies=topics)
     decisions = {key: decide(document, policy, live.cluster.elr, live.cluster.reorders) for key, document in live.documents.items()}
     groups = _with_commands(module, {state.key: decisions[state.key] for state in offline if state.key in decisions})
+    lines = status_lines(groups, live.collected.brokers)
     return {
         "changed": False,
-        "lines": status_lines(groups, live.collected.brokers),
+        "lines": lines,
         "summary": {
+            "line": one_line(name, lines[0], groups),
             "cluster": name,
             "offline": sum(row["count"] for row in groups),
             "groups": groups,

@@ -11,7 +11,11 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import PLANNED, first_with_step, order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.consumer_impact import short_impact_lines
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import described, group_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import (
+    described,
+    group_lines,
+    one_line,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import dry_run, names, summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun, keys_of
 
@@ -42,6 +46,7 @@ def screen(
         *([f"All results: {path}"] if path else []),
     ]
     data = {
+        "line": one_line(run.cluster, lines[0], groups),
         "cluster": run.cluster,
         "check_mode": run.check_mode,
         "counts": dict(election["summary"]),

@@ -46,3 +46,9 @@ def group_lines(groups: Sequence[Mapping[str, Any]], rest: str) -> list[str]:
         partitions = sum(row["count"] for row in left)
         lines.append(f"{count(partitions, 'more partition')} without a leader, for {count(len(left), 'more reason')}: see {rest}")
     return lines
+
+
+def one_line(cluster: str, headline: str, groups: Sequence[Mapping[str, Any]]) -> str:
+    """Return a run or a status in one line, for a chat: "east: 6 held, 2 elected (forked 4, no_survivor 2)"."""
+    reasons = ", ".join(f"{row['reason_code'] or row['outcome']} {number(row['count'])}" for row in groups)
+    return f"{cluster}: {headline}" + (f" ({reasons})" if reasons else "")

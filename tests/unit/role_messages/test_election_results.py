@@ -185,6 +185,7 @@ def test_each_reason_has_its_partitions_why_and_the_command_the_cheapest_step_fi
         "ansible-playbook recover --check",
         "All results: /w/results/1/east.json",
     ]
+    assert data["line"] == "east: 2 elected, 1 stale (wait_for_clean_leader 4, forked 2)"
     assert [(row["reason_code"], row["count"], row["command"]) for row in data["groups"]] == [
         ("wait_for_clean_leader", 4, "ansible-playbook plan"),
         ("forked", 2, "ansible-playbook recover --check"),
