@@ -59,9 +59,8 @@ EXAMPLES = r"""
   register: status
 
 - name: Show it
-  streamops.kafka_recovery.kafka_recovery_summary:
-    lines: "{{ status.lines }}"
-    summary: "{{ status.summary }}"
+  ansible.builtin.debug:
+    msg: "{{ status.lines }}"
 """
 
 RETURN = r"""
@@ -75,7 +74,7 @@ lines:
     - "Brokers fenced: 1; unfenced: 2, 3"
     - "held (no_survivor), 2: gone-0,1"
     - "  no live broker that answers has a log: start a broker that has one, with its disk, then plan again"
-    - ansible-playbook -i hosts.yml --limit east -e '{kafka_recovery_partitions: [{topic: gone, partition: 0}]}' streamops.kafka_recovery.plan
+    - ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.plan
 summary:
   description:
     - The same as data. C(line) is the status in one line, for a chat. C(offline) is the number of partitions without a live leader.
