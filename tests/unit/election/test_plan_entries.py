@@ -97,7 +97,8 @@ def test_the_module_refuses_such_a_plan_before_it_asks_the_cluster(tmp_path: Pat
     made(tmp_path, "aggressive")
     path = tmp_path / "plans" / RUN / "east.json"
     module: Any = SimpleNamespace(
-        params={"plan": str(path), "plan_sha256": None, "allowed_strategies": SAFE, "allowed_rankings": None}, workdir=tmp_path
+        params={"plan": str(path), "plan_sha256": None, "confirm": "", "allowed_strategies": SAFE, "allowed_rankings": None},
+        workdir=tmp_path,
     )
     cluster: Any = object()  # has nothing that can be asked
     with pytest.raises(PlanError, match="aggressive"):
@@ -108,7 +109,7 @@ def test_the_module_refuses_such_a_plan_before_it_asks_the_cluster(tmp_path: Pat
 def test_the_module_refuses_a_plan_that_was_replaced_before_it_asks_the_cluster(tmp_path: Path, given: str, says: str) -> None:
     made(tmp_path, "balanced")
     path = tmp_path / "plans" / RUN / "east.json"
-    module: Any = SimpleNamespace(params={"plan": str(path), "plan_sha256": given}, workdir=tmp_path)
+    module: Any = SimpleNamespace(params={"plan": str(path), "plan_sha256": given, "confirm": ""}, workdir=tmp_path)
     cluster: Any = object()  # has nothing that can be asked
     with pytest.raises(RecoveryError, match=re.escape(says)):
         designated_election(module, cluster)
