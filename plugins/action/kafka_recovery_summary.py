@@ -31,7 +31,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         if arguments["failure"].strip():
             return result | {"failed": True, "msg": "\n".join(map(error_line, arguments["failure"].strip().split("\n")))}
         lines = [printable(line) for line in arguments["lines"]]
-        if lines:
+        if lines and not self._task.no_log:
             # In one piece, with the name of the cluster: tasks of other clusters show theirs at the same time.
             name = "" if self._task.run_once else f"{(task_vars or {}).get('inventory_hostname', '')}: "
             is_default = constants.config.get_config_value("DEFAULT_STDOUT_CALLBACK") in DEFAULT_CALLBACKS

@@ -132,7 +132,8 @@ options:
     description:
       - What you have read in the plan or in a dry run, as a second consent beside O(allow_data_loss), for example V(elect 8, lose at most 240).
       - The task fails, and elects nothing, if it would elect another number of partitions, or if more committed records may be lost with lost brokers, also if
-        no upper bound of that is known. Leave the second part out to confirm the number of partitions alone. Checked in check mode, too.
+        no upper bound of that is known. Leave the second part out to confirm the number of partitions alone.
+      - Checked before the first election, in check mode, too.
       - Partitions that a second decision would add or change (O(decide_again)) are not what was confirmed, so nothing is decided again.
     type: str
     default: ""

@@ -65,7 +65,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 lines:
-  description: The status for people, at most 17 lines.
+  description: The status for people, at most 18 lines.
   returned: success
   type: list
   elements: str
@@ -154,7 +154,7 @@ def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     policy = Policy(Strategy(params["strategy"]), topic_strategies=topics)
     decisions = {key: decide(document, policy, live.cluster.elr, live.cluster.reorders) for key, document in live.documents.items()}
     groups = _with_commands(module, {state.key: decisions[state.key] for state in offline if state.key in decisions})
-    lines = status_lines(groups, live.collected.brokers)
+    lines = status_lines(groups, live.collected.brokers, len(absent))
     return {
         "changed": False,
         "lines": lines,

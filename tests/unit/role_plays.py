@@ -68,7 +68,7 @@ def played(done: subprocess.CompletedProcess[str]) -> dict[str, Played]:
     """What became of each cluster of a play."""
     failed = dict(re.findall(r"(?m)^(\S+) .*\bfailed=(\d+)", done.stdout.rpartition("PLAY RECAP")[2]))
     assert failed and done.returncode == (2 if any(count != "0" for count in failed.values()) else 0), done.stdout + done.stderr
-    texts = _texts(done.stdout, failed)
+    texts = _texts(done.stdout + done.stderr, failed)
     return {name: Played(count != "0", texts[name]) for name, count in failed.items()}
 
 

@@ -197,8 +197,14 @@ class Recovery:
         self.results.rows += excess.not_counted
 
     def require(self, confirmation: Confirmation) -> None:
-        """Raise RecoveryError if the operator has confirmed other elections than these."""
-        confirmation.check([entry.loss for entry in self._entries])
+        """Raise RecoveryError if the operator has confirmed other elections than those that a dry run would predict now."""
+        forecast = self._forecast(self._left_behind())
+        confirmation.check([entry.loss for entry, row in zip(self._entries, forecast, strict=True) if row.outcome == Outcome.ELECTED])
+
+    def _forecast(self, left: Left) -> list[Result]:
+        """Return the results that the elections of all entries would have, those included whose records cannot be saved."""
+        forecast = designated_election.predict(self._cluster, self._entries, left)
+        return [self._record_saver.foreseen(entry, result) for entry, result in zip(self._entries, forecast, strict=True)]
 
     def _excess(self, entries: Sequence[Entry], left: Left) -> Excess:
         return self._limits.excess(entries, self.results.elected(), self._plan.brokers, left)
@@ -206,8 +212,7 @@ class Recovery:
     def predict(self) -> None:
         """Set the results that `elect` would have, from the same guards, and warn of partitions that may change. Elects nothing."""
         left = self._left_behind()
-        forecast = designated_election.predict(self._cluster, self._entries, left)
-        forecast = [self._record_saver.foreseen(entry, result) for entry, result in zip(self._entries, forecast, strict=True)]
+        forecast = self._forecast(left)
         is_elected = [result.outcome == Outcome.ELECTED for result in forecast]
         if any(is_elected) and not acls.may_elect(self._cluster.operations()):
             forecast = [not_allowed(one) if elected else row for one, elected, row in zip(self._entries, is_elected, forecast, strict=True)]

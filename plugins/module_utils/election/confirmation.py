@@ -41,5 +41,5 @@ class Confirmation(NamedTuple):
         bound = "no upper bound of the loss is known" if total is None else f"it may lose {number(total)} committed records"
         raise RecoveryError(
             f'{OPTION} is "{self.text}", and this run would elect {number(len(losses))}; {bound}. Nothing is elected. Look at the dry run '
-            "(--check --diff), then confirm what it says"
+            "(--check --diff) without it, then confirm what that says"
         )

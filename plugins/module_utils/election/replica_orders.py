@@ -196,8 +196,8 @@ def execute_repair(cluster: Reordering, journal: Journal, what: Open) -> dict[To
     """
     if what.orders:
         journal.confirm()
-    # Nothing that takes long must come between this read and the change.
-    overtaken = _overtaken(cluster, what)
+    # Nothing that takes long must come between these reads and the change. A move that only removes a replica shows no other replicas at first.
+    overtaken = under_reassignment(cluster, what.orders) | _overtaken(cluster, what)
     orders = {key: order for key, order in what.orders.items() if key not in overtaken}
     refused = change(cluster, orders) | dict.fromkeys(overtaken, CHANGED)
     unsettled = {*refused, *what.kept, *what.other, *cluster.in_doubt}

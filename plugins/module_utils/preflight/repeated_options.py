@@ -23,7 +23,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pl
 
 # Each command sets these itself.
 _SET_BY_COMMAND = ("allow_data_loss", "partitions", "partitions_file", "plan_dir", "run_id", "workdir")
-# These select the contents of one report, name the incident of one run, or limit what it reads: a later run does not repeat them.
+# These confirm the elections of one run, select the contents of one report, name the incident of one run, or limit what it reads. A later run does not
+# repeat them.
 _ONLY_ONCE = (
     "report_runs",
     "report_clusters",
@@ -33,6 +34,7 @@ _ONLY_ONCE = (
     "incident",
     "git_since",
     "manual_output_dir",
+    "confirm",
 )
 OF_ONE_RUN = frozenset(f"kafka_recovery_{name}" for name in (*_SET_BY_COMMAND, *_ONLY_ONCE))
 # A URL with a login in it, or a setting whose name says that its value is secret.

@@ -48,7 +48,7 @@ def short_impact_lines(impact: Mapping[str, Any] | None) -> list[str]:
     if not impact or "summary" not in impact:
         return impact_lines(impact)
     is_calm = not any(value for name, value in impact["summary"].items() if name != "partitions")
-    lost = impact["record_counts"]["total"]
+    lost = impact["record_counts"]["total"] or impact["record_counts"]["not_known"]
     return [_headline(impact["summary"])] if is_calm and not lost else impact_lines(impact)
 
 

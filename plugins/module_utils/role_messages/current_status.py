@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, TOPIC_STRATEGIES, Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import ALLOWED, PLANNED, command, order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
@@ -35,8 +35,11 @@ def _group(code: str, keys: list[TopicPartition], cluster: str, playbooks: Playb
     row = {"outcome": Outcome.HELD.value, "reason_code": code, "count": len(keys), "ranges": short_list(keys)}
     if code != PLANNED:
         return described(row, code, command([code], cluster, keys, None, playbooks))
+    # To name a partition consents to its loss under `aggressive`.
+    variables = {STRATEGY: "balanced", **({} if playbooks.require_commit else ALLOWED)}
     playbook = "propose" if playbooks.require_commit else "recover"
-    line = playbooks.line(playbook, cluster, {} if playbooks.require_commit else ALLOWED, keys, dry_run=not playbooks.require_commit)
+    without = (STRATEGY, TOPIC_STRATEGIES)
+    line = playbooks.line(playbook, cluster, variables, keys, without=without, dry_run=not playbooks.require_commit)
     group = described({**row, "outcome": PLANNED, "reason_code": None}, code, line)
     return {
         **group,
@@ -45,10 +48,16 @@ def _group(code: str, keys: list[TopicPartition], cluster: str, playbooks: Playb
     }
 
 
-def status_lines(groups: Collection[Mapping[str, Any]], brokers: Collection[Mapping[str, Any]]) -> list[str]:
-    """Return how many partitions have no leader, the brokers by state, and the lines of each group. `brokers`: as `Cluster.broker_states` returns them."""
+def status_lines(groups: Collection[Mapping[str, Any]], brokers: Collection[Mapping[str, Any]], unknown: int) -> list[str]:
+    """Return how many partitions have no leader, the brokers by state, and the lines of each group.
+
+    `brokers`: as `Cluster.broker_states` returns them. `unknown`: number of requested partitions that the cluster does not have, or hides.
+    """
     offline = sum(row["count"] for row in groups)
-    if not offline:
-        return ["every partition has a live leader", brokers_line(brokers)]
-    head = f"{count(offline, 'partition')} {verb(offline, 'has', 'have')} no live leader"
-    return [head, brokers_line(brokers), *group_lines([*groups], "the summary")]
+    head = (
+        f"{count(offline, 'partition')} {verb(offline, 'has', 'have')} no live leader"
+        if offline
+        else "every partition that can be seen has a live leader"
+    )
+    hidden = f"; {number(unknown)} requested {verb(unknown, 'one is', 'ones are')} not in the cluster, or hidden" if unknown else ""
+    return [head + hidden, brokers_line(brokers), *group_lines([*groups], "the summary")]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the role verify shows last: the outcomes of a run, which partitions have no leader, and what to do next. At most 25 lines for a cluster."""
+"""What the role verify shows last: the outcomes of a run, which partitions have no leader, and what to do next. Some 25 lines for a cluster at most."""
 
 from __future__ import annotations
 
@@ -58,10 +58,13 @@ def screen(
 
 
 def _failure(election: Mapping[str, Any], still_offline: Mapping[str, Any], run: PresentRun) -> str:
-    # A partition that the run did not elect may have a leader by now, but the results still list it as not elected. So both are counted.
-    left = max(_offline_count(still_offline), sum(row["count"] for row in election["without_leader"]))
-    if run.check_mode or not left:
+    offline, held = _offline_count(still_offline), sum(row["count"] for row in election["without_leader"])
+    if run.check_mode or not (offline or held):
         return ""
+    # A partition that the run did not elect may have a leader by now, but the results still list it as not elected.
+    if still_offline and not offline:
+        return f"{count(held, 'partition')} of {run.cluster} {verb(held, 'has', 'have')} no leader in the results, and one in the cluster. Run again"
+    left = max(offline, held)
     return f"{count(left, 'partition')} of {run.cluster} {verb(left, 'has', 'have')} no leader. What to do is shown above"
 
 

@@ -28,7 +28,7 @@ def described(row: Mapping[str, Any], code: str, command: str | None) -> dict[st
     return {
         **{key: row[key] for key in ("outcome", "reason_code", "count", "ranges")},
         "why": why,
-        "remedy": remedy + (_DRY_RUN if code in FORCE and command else ""),
+        "remedy": remedy + (_DRY_RUN if code in FORCE and " --check " in (command or "") else ""),
         "command": command,
     }
 

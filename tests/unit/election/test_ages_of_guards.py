@@ -221,3 +221,22 @@ def test_a_replica_that_does_not_answer_delays_an_election_once(tmp_path: Path) 
     controller = Hangs({})
     result = elect(controller, tmp_path / "j", one=one)
     assert (result.outcome, controller.states[KEY].leader) == ("elected", 2), result
+
+
+class ShorterAtTheThirdLook(Slow):
+    """Two looks are slow. Broker 2 restarts without the end of its log before the third one."""
+
+    looks = 0
+
+    def reassigning(self) -> set[TopicPartition]:
+        self.looks += 1
+        found = super().reassigning()
+        if self.looks == 2:
+            self.slow, self.ends = {}, {2: 80, 3: 100}
+        return found
+
+
+def test_a_log_that_answered_is_read_at_each_look(tmp_path: Path) -> None:
+    controller = ShorterAtTheThirdLook({"reassigning": 0.3})
+    result = elect(controller, tmp_path / "j", BY_DESIGNATION)
+    assert (result.outcome, controller.states[KEY].leader) == ("stale", -1), result

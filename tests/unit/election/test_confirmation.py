@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from collected_evidence import found_again
+from offline_group_offsets import Described
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.apply import Recovery
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.confirmation import Confirmation
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.entries import Entry
 
 
 def losses(*bounds: int | None) -> list[dict[str, Any]]:
@@ -58,3 +63,26 @@ def test_anything_else_is_refused(text: str, bounds: list[int | None], said: str
 def test_the_loss_of_a_leader_that_was_designated_by_hand_is_not_known() -> None:
     with pytest.raises(RecoveryError, match="no upper bound"):
         Confirmation.parse("elect 1, lose at most 9").check([None])
+
+
+@pytest.mark.parametrize("elect", [1, 2])
+def test_what_a_dry_run_says_is_what_can_be_confirmed(tmp_path: Path, elect: int) -> None:
+    """One of two partitions of the plan is online since."""
+
+    def recovery() -> Recovery:
+        found = Recovery(Described(), name="east", run_id="1", workdir=tmp_path, duration=1.0, attempts=1, data_loss_allowed=True)  # type: ignore[arg-type]
+        survivors = {2: (0, 121), 3: (0, 100)}
+        offline = Entry("t", 0, 2, (2, 3, 1), "id", 1, (1, 3, 2), survivors, "prefix", "balanced")
+        online = Entry("t", 2, 3, (3, 2, 1), "id", 1, (3, 1, 2), survivors, "prefix", "balanced")
+        found._entries = [found_again(offline), found_again(online)]
+        return found
+
+    dry_run, real = recovery(), recovery()
+    dry_run.predict()
+    assert dry_run.results.summary()["elected"] == 1
+    confirmation = Confirmation.parse(f"elect {elect}")
+    if elect == 1:
+        real.require(confirmation)
+        return
+    with pytest.raises(RecoveryError, match="would elect 1"):
+        real.require(confirmation)

@@ -610,3 +610,26 @@ def test_an_order_whose_restoration_was_not_answered_is_set_again(path: Path) ->
     kill(controller, path, ORIGINAL, BEST_FIRST)
     assert recover(controller, path, entry()).outcome == "elected"
     assert controller.states[KEY].leader == 2
+
+
+class MoveBegins(Controller):
+    """Another tool removes a replica while the second broker answers. Without a leader that does not end, and brokers state all replicas as before."""
+
+    wrongly_replaced = False
+
+    def second_replicas(self, states: Collection[PartitionState]) -> dict[TopicPartition, StatedReplicas]:
+        found = super().second_replicas(states)
+        self.moves.add(KEY)
+        return found
+
+    def reorder(self, orders: Mapping[TopicPartition, Sequence[int]]) -> Any:
+        self.wrongly_replaced |= KEY in orders and KEY in self.moves
+        return super().reorder(orders)
+
+
+def test_no_order_is_restored_over_a_move_that_has_just_begun(tmp_path: Path) -> None:
+    controller = MoveBegins()
+    kill(controller, tmp_path / "j", ORIGINAL, BEST_FIRST)
+    with Journal(tmp_path / "j", "abc") as journal:
+        replica_orders.repair(controller, journal)
+    assert not controller.wrongly_replaced

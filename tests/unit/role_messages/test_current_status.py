@@ -36,15 +36,19 @@ def test_partitions_are_grouped_by_their_next_step_the_cheapest_first() -> None:
 
 @pytest.mark.parametrize(("require_commit", "playbook"), [(False, "recover"), (True, "propose")])
 def test_what_a_plan_would_elect_is_looked_at_first(require_commit: bool, playbook: str) -> None:
-    groups = status_groups(decisions(), "east", Playbooks(["hosts.yml"], require_commit=require_commit))
+    """By the strategy balanced: to name a partition consents to its loss under aggressive."""
+    options = ["-e", "kafka_recovery_strategy=aggressive"]
+    groups = status_groups(decisions(), "east", Playbooks(["hosts.yml"], run_options=options, require_commit=require_commit))
     command = groups[1]["command"]
+    assert "kafka_recovery_strategy=balanced" in command and "aggressive" not in command
     assert command.endswith(f".{playbook}") and "{topic: goods, partition: 0}" in command
     assert ("--check --diff" in command) == ("allow_data_loss" in command) == (not require_commit)
 
 
 def test_lines_count_partitions_and_brokers() -> None:
     groups = status_groups(decisions(), "east", Playbooks(["hosts.yml"]))
-    lines = status_lines(groups, BROKERS)
+    lines = status_lines(groups, BROKERS, 0)
     assert lines[:3] == ["5 partitions have no live leader", "Brokers fenced: 1; unfenced: 2", "held (no_survivor), 1: b-1"]
     assert len(lines) == 2 + 3 * 3
-    assert status_lines([], BROKERS) == ["every partition has a live leader", "Brokers fenced: 1; unfenced: 2"]
+    assert status_lines([], BROKERS, 0) == ["every partition that can be seen has a live leader", "Brokers fenced: 1; unfenced: 2"]
+    assert status_lines(groups, BROKERS, 2)[0] == "5 partitions have no live leader; 2 requested ones are not in the cluster, or hidden"

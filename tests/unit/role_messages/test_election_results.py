@@ -159,7 +159,7 @@ def test_the_last_line_names_the_file_with_all_results() -> None:
         ([], 0, RUN, ""),
         ([], 2, RUN, "2 partitions of east have no leader. What to do is shown above"),
         ([held(1)], 1, RUN, "1 partition of east has no leader. What to do is shown above"),
-        ([held(3)], 0, RUN, "3 partitions of east have no leader. What to do is shown above"),
+        ([held(3)], 0, RUN, "3 partitions of east have no leader in the results, and one in the cluster. Run again"),
         ([held(1)], 0, DRY_RUN, ""),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_run_fails_if_the_results_or_the_cluster_have_a_partition_without_a_le
 def test_each_reason_has_its_partitions_why_and_the_command_the_cheapest_step_first() -> None:
     steps = [
         {"code": "wait_for_clean_leader", "partitions": 4, "step": "wait", "command": "ansible-playbook plan"},
-        {"code": "forked", "partitions": 2, "step": "force", "command": "ansible-playbook recover --check"},
+        {"code": "forked", "partitions": 2, "step": "force", "command": "ansible-playbook --check --diff streamops.kafka_recovery.recover"},
     ]
     groups = [held(2), held(4, "wait_for_clean_leader")]
     lines, data = screen({"without_leader": groups, "next_steps": steps}, still_offline(6))
@@ -182,13 +182,13 @@ def test_each_reason_has_its_partitions_why_and_the_command_the_cheapest_step_fi
         "ansible-playbook plan",
         "held (forked), 2: orders-7",
         "  logs fork, and nothing proves a branch: try to start the lost brokers. If impossible, force it (this is its dry run)",
-        "ansible-playbook recover --check",
+        "ansible-playbook --check --diff streamops.kafka_recovery.recover",
         "All results: /w/results/1/east.json",
     ]
     assert data["line"] == "east: 2 elected, 1 stale (wait_for_clean_leader 4, forked 2)"
     assert [(row["reason_code"], row["count"], row["command"]) for row in data["groups"]] == [
         ("wait_for_clean_leader", 4, "ansible-playbook plan"),
-        ("forked", 2, "ansible-playbook recover --check"),
+        ("forked", 2, "ansible-playbook --check --diff streamops.kafka_recovery.recover"),
     ]
 
 
@@ -204,10 +204,21 @@ def test_reasons_with_the_same_step_share_its_command() -> None:
     ]
 
 
+def test_a_command_is_shown_with_the_last_group_that_is_shown_if_others_share_it() -> None:
+    groups = [{**held(1, f"reason_{number}"), "outcome": "stale"} for number in range(7)]
+    steps = [{"code": "stale", "partitions": 7, "step": "again", "command": "ansible-playbook recover"}]
+    assert screen({"without_leader": groups, "next_steps": steps}, still_offline(7))[0].count("ansible-playbook recover") == 1
+
+
 def test_of_two_steps_for_one_reason_the_one_with_a_command_is_shown() -> None:
     """Partitions of __transaction_state have a step of their own, whose command must not name them."""
     steps = [{"code": "no_survivor", "partitions": 1, "step": "start", "command": command} for command in ("ansible-playbook plan", None)]
     assert "ansible-playbook plan" in screen({"without_leader": [held(2, "no_survivor")], "next_steps": steps}, still_offline(2))[0]
+
+
+def test_a_proposal_is_no_dry_run() -> None:
+    steps = [{"code": "forked", "partitions": 2, "step": "force", "command": "ansible-playbook streamops.kafka_recovery.propose"}]
+    assert "dry run" not in "".join(screen({"without_leader": [held(2)], "next_steps": steps}, still_offline(2))[0])
 
 
 @pytest.mark.parametrize("reasons", [5, 8])
@@ -266,13 +277,13 @@ def test_without_next_steps_a_command_plans_the_partitions_without_a_leader_agai
         assert lines[2:] == ["All results: /w/results/1/east.json"], "to name it is to consent to its loss"
 
 
-@pytest.mark.parametrize(("groups", "record_count", "lines"), [(0, 0, 1), (1, 0, 4), (0, 3, 3)])
-def test_an_impact_on_nothing_needs_one_line(groups: int, record_count: int, lines: int) -> None:
+@pytest.mark.parametrize(("groups", "record_count", "not_known", "lines"), [(0, 0, 0, 1), (1, 0, 0, 4), (0, 3, 0, 3), (0, 0, 1, 3)])
+def test_an_impact_on_nothing_needs_one_line(groups: int, record_count: int, not_known: int, lines: int) -> None:
     impact = {
         "summary": {"partitions": 2, "groups": groups},
         "groups": [{"command": "reset billing"}] * groups,
         "transactions": [],
-        "record_counts": {**sums([]), "partitions": 1, "total": record_count, "gone": record_count},
+        "record_counts": {**sums([]), "partitions": 1, "total": record_count, "gone": record_count, "not_known": not_known},
         "path": "/w/impact/1/east.json",
     }
     shown = election_results.screen(ELECTION, RUN, True, still_offline(), impact)["lines"]
