@@ -12,7 +12,7 @@ short_description: Show the summary of a run as plain lines
 version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
-  - Shows O(lines) as they are, where M(ansible.builtin.debug) shows JSON. So commands can be copied into a shell.
+  - Shows O(lines) as they are, where C(ansible.builtin.debug) shows JSON. So commands can be copied into a shell.
   - The first line has the name of the cluster before it, but with C(run_once).
   - The lines are shown on standard output. With another callback than the default they are shown on standard error, so that its output stays valid.
   - Returns what it has shown, for callbacks and for programs. Contacts no broker, and changes nothing.
