@@ -109,12 +109,13 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import COMMAND_ARGUMENTS, Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Policy, decide
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.live_evidence import collect_now
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import with_files
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.cluster_evidence import Sources
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.landing_file import states_to_read
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import (
     EVIDENCE_SIZE_ARGUMENTS,
     FIRST_ANSWER_ARGUMENTS,
@@ -123,12 +124,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
     check_strategies,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
-    absence,
-    known_of,
-    requested,
-    without_live_leader,
-)
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.current_status import status_groups, status_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import one_line
 
@@ -138,22 +134,16 @@ def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     params, name = module.params, module.params["cluster"]
     check_strategies(params["topic_strategies"])
     wanted = requested(params["partitions"], params["partitions_file"])
-    with module.budget.state():
-        if warning := cluster.negotiate_backend(params["backend"], backend_selection.Numbers.from_params(params)):
-            module.ansible.warn(warning)
-        known, unfenced = cluster.partitions(wanted), cluster.unfenced()
-    absent = [] if wanted is None else known_of(wanted, known)[1]
-    if absent:
-        module.ansible.warn(absence(absent))
-    offline = without_live_leader(known, unfenced)
+    states, absent = states_to_read(module, cluster, wanted)
     sources = Sources(cluster, module.connection, module.workdir, name, module.budget, params["max_evidence_rows"])
-    live = collect_now(sources, offline, {*(wanted or ())}, awaited=aggressive_ones((state.key for state in offline), params))
+    live = collect_now(sources, states, {*(wanted or ())}, awaited=aggressive_ones((state.key for state in states), params))
     for warning in live.warnings:
         module.ansible.warn(warning)
     topics = {topic: Strategy(strategy) for topic, strategy in params["topic_strategies"].items()}
     policy = Policy(Strategy(params["strategy"]), topic_strategies=topics)
     decisions = {key: decide(document, policy, live.cluster.elr, live.cluster.reorders) for key, document in live.documents.items()}
-    groups = _with_commands(module, {state.key: decisions[state.key] for state in offline if state.key in decisions})
+    commands = Commands(module.workdir)
+    groups = with_files(status_groups(decisions, name, Playbooks.from_params(params, commands)), commands, module.ansible.warn)
     lines = status_lines(groups, live.collected.brokers, len(absent))
     return {
         "changed": False,
@@ -167,18 +157,6 @@ def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
         },
         "unreachable_brokers": cluster.unreachable_rows(),
     }
-
-
-def _with_commands(module: KafkaModule, decisions: dict[Any, Any]) -> list[dict[str, Any]]:
-    """Return the groups, and write the files that their commands need."""
-    commands = Commands(module.workdir)
-    groups = status_groups(decisions, module.params["cluster"], Playbooks.from_params(module.params, commands))
-    try:
-        commands.write()
-    except FileError as error:
-        module.ansible.warn(f"no commands for what to do next: {error}")
-        return [{**row, "command": None} for row in groups]
-    return groups
 
 
 def main() -> None:

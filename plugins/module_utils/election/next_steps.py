@@ -197,9 +197,14 @@ def advise(
     """
     commands = Commands(Path(params["workdir"]).expanduser().absolute())
     steps = next_steps(rows, params["cluster"], str(Path(plan).expanduser().absolute()), Playbooks.from_params(params, commands))
+    return with_files(steps, commands, warn)
+
+
+def with_files(rows: list[dict[str, Any]], commands: Commands, warn: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Write the files that the `command` of these rows needs, and return the rows. If these cannot be written, `warn` is called, and no row has a command."""
     try:
         commands.write()
     except FileError as error:
         warn(f"no commands for what to do next: {error}")
-        return [{**step, "command": None} for step in steps]
-    return steps
+        return [{**row, "command": None} for row in rows]
+    return rows

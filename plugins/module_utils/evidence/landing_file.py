@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.strategy_options import aggressive_ones, check_strategies
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
+    PartitionState,
     TopicPartition,
     absence,
     known_of,
@@ -59,19 +61,7 @@ def collect_landing_file(module: EvidenceTask, cluster: NativeCluster) -> dict[s
     check_strategies(params["topic_strategies"])
     path = work_file(module.workdir, "landing", params["cluster"], params["run_id"], suffix=".jsonl")
     wanted = requested(params["partitions"], params["partitions_file"])
-    with module.budget.state():
-        warning = cluster.negotiate_backend(params["backend"], backend_selection.Numbers.from_params(params))
-        known = cluster.partitions(wanted)
-        unfenced = cluster.unfenced() if wanted is None else set()
-    if warning:
-        module.ansible.warn(warning)
-    absent: list[TopicPartition] = []
-    if wanted is None:
-        states = without_live_leader(known, unfenced)
-    else:
-        states, absent = known_of(wanted, known)
-    if absent:
-        module.ansible.warn(absence(absent))
+    states, absent = states_to_read(module, cluster, wanted)
     sources = Sources(cluster, module.connection, module.workdir, params["cluster"], module.budget, params["max_evidence_rows"])
     warnings: list[str] = []
     found = sources.collect(states, warnings, awaited=aggressive_ones((state.key for state in states), params))
@@ -108,6 +98,28 @@ def collect_landing_file(module: EvidenceTask, cluster: NativeCluster) -> dict[s
         "table": table(preview),
         "unreachable_brokers": cluster.unreachable_rows(),
     }
+
+
+def states_to_read(
+    module: EvidenceTask, cluster: NativeCluster, wanted: Collection[TopicPartition] | None
+) -> tuple[list[PartitionState], list[TopicPartition]]:
+    """Choose the backend, and return the partitions whose evidence is to be collected, and those of `wanted` that the cluster does not have.
+
+    `wanted`: the requested partitions, None for all without a live leader. What is left out is a warning. Errors are those of `collect_landing_file`.
+    """
+    params = module.params
+    with module.budget.state():
+        warning = cluster.negotiate_backend(params["backend"], backend_selection.Numbers.from_params(params))
+        known = cluster.partitions(wanted)
+        unfenced = cluster.unfenced() if wanted is None else set()
+    if warning:
+        module.ansible.warn(warning)
+    if wanted is None:
+        return without_live_leader(known, unfenced), []
+    states, absent = known_of(wanted, known)
+    if absent:
+        module.ansible.warn(absence(absent))
+    return states, absent
 
 
 def counts(found: documents.Evidence) -> dict[str, int]:
