@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from itertools import count
 from pathlib import Path
 
@@ -18,10 +19,14 @@ from simulation.tally import Progress
 
 SHORTENED = Path(".cache/simulation")
 MANY = 3  # scripts that are kept, each of another kind
+SECONDS = 300.0  # for the shortening of each one
 
 
 def keep(seed: int, progress: Progress) -> None:
-    """Shorten a history that ended badly, keep its script in a file, and tell it. The file is there before: it may take long to shorten it."""
+    """Shorten a history that ended badly as far as the time allows, keep its script in a file, and tell it.
+
+    The file has the whole script before, and then each shorter one: a process that is killed meanwhile has kept what it found.
+    """
     be_quiet()
     print(f"shortening seed {seed}", file=sys.stderr, flush=True)
     script = drawn(seed)
@@ -32,14 +37,20 @@ def keep(seed: int, progress: Progress) -> None:
     SHORTENED.mkdir(parents=True, exist_ok=True)
     file = SHORTENED / f"{seed}.json"
     file.write_text(script.to_json())
-    numbers = count(1)
+    numbers, until = count(1), time.monotonic() + SECONDS
 
     def is_bad(shorter: Script) -> bool:
+        if time.monotonic() > until:
+            return False
         progress.show(f"shortening seed {seed}: {next(numbers)} scripts tried")
-        return kind_of(first[0]) in map(kind_of, played(shorter).violations)
+        if kind_of(first[0]) not in map(kind_of, played(shorter).violations):
+            return False
+        file.write_text(shorter.to_json())
+        return True
 
     script = shortened(script, is_bad)
-    file.write_text(script.to_json())
+    if time.monotonic() > until:
+        print(f"seed {seed} could be shorter: {SECONDS:.0f} s were over", file=sys.stderr, flush=True)
     print(f"\nseed {seed}, shortened; play it again on this commit with: {_python()} -m simulation {file}", flush=True)
     tell(script)
 

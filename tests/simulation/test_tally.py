@@ -58,3 +58,14 @@ def test_a_script_is_on_the_disk_while_it_is_shortened(
     printed = capsys.readouterr()
     assert printed.err == "shortening seed 7\n"
     assert "python -m simulation .cache/simulation/7.json" in printed.out.replace("python3", "python")
+
+
+def test_a_script_is_kept_as_it_is_when_the_time_to_shorten_it_is_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(scripts_to_keep, "played", lambda _script: Outcome(["a run in peace fails"]))
+    monkeypatch.setattr(scripts_to_keep, "SECONDS", -1.0)
+    scripts_to_keep.keep(7, Progress())
+    assert (tmp_path / ".cache/simulation/7.json").read_text() == drawn(7).to_json()
+    assert "seed 7 could be shorter" in capsys.readouterr().err

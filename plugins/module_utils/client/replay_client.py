@@ -79,15 +79,19 @@ class ReplayProducer:
             raise ClusterError(f"the records were not written: {_text(error)}") from error
 
     def send(self, topic: str, partition: int, records: Iterable[Written]) -> None:
-        """Send the records of a transaction, and wait until the broker has them. Raises KafkaException."""
+        """Send the records of a transaction, and wait until the broker has them, for as long as it takes more of them. Raises KafkaException."""
         self._refused = None
-        for record in records:
+        waiting = 0
+        for waiting, record in enumerate(records, start=1):
             self._producer.produce(
                 topic, record.value, record.key, partition, self._delivered, timestamp=record.timestamp, headers=record.headers
             )
             self._producer.poll(0)
-        if self._producer.flush(self._seconds):
-            raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+        # The coordinator ends this after TRANSACTION_MS: then the broker refuses what is left.
+        while left := self._producer.flush(self._seconds):
+            if left >= waiting:
+                raise KafkaException(KafkaError(KafkaError.REQUEST_TIMED_OUT))
+            waiting = left
         if self._refused is not None:
             raise KafkaException(self._refused)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -57,3 +58,28 @@ def test_a_record_that_is_refused_is_not_committed_and_the_setting_is_named(
     message, done = refused(code, monkeypatch)
     assert KafkaError(code).str() in message and done == ["begin_transaction", "abort_transaction"]
     assert setting in message if setting else ";" not in message
+
+
+@pytest.mark.parametrize(
+    ("left", "ends_with"),
+    [([40, 20, 1, 0], "commit_transaction"), ([40, 20, 20], "abort_transaction"), ([60], "abort_transaction")],
+)
+def test_a_transaction_goes_on_while_the_broker_takes_records(left: list[int], ends_with: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    answers = iter(left)
+
+    class Slow:
+        def __init__(self, _config: object) -> None:
+            pass
+
+        def flush(self, _seconds: float) -> int:
+            return next(answers)
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_arguments, **_options: done.append(name)
+
+    monkeypatch.setattr(replay_client, "Producer", Slow)
+    records = [Written(None, b"value", 1, [])] * 60
+    with nullcontext() if ends_with == "commit_transaction" else pytest.raises(ClusterError, match="timed out"):
+        ReplayProducer(Connection(("127.0.0.1:1",)), "id").write("t", 0, records)
+    assert done[-1] == ends_with and next(answers, None) is None
