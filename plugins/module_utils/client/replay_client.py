@@ -82,11 +82,12 @@ class ReplayProducer:
         """Send the records of a transaction, and wait until the broker has them, for as long as it takes more of them. Raises KafkaException."""
         self._refused = None
         waiting = 0
-        for waiting, record in enumerate(records, start=1):
+        for record in records:
             self._producer.produce(
                 topic, record.value, record.key, partition, self._delivered, timestamp=record.timestamp, headers=record.headers
             )
             self._producer.poll(0)
+            waiting += 1
         # The coordinator ends this after TRANSACTION_MS: then the broker refuses what is left.
         while left := self._producer.flush(self._seconds):
             if left >= waiting:
