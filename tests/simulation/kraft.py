@@ -48,11 +48,16 @@ class Partition(NamedTuple):
 
 @dataclass
 class Registration:
-    """A broker as it registered last. `lost`: its replicas on a log dir that has failed since, or that it registered without."""
+    """A broker as it registered last.
+
+    lost        its replicas on a log dir that has failed since, or that it registered without
+    unassigned  its replicas of which the controller does not know the log dir. Where it fails, they stay in the ISR.
+    """
 
     epoch: int
     fenced: bool = True
     lost: set[Key] = field(default_factory=set)
+    unassigned: set[Key] = field(default_factory=set)
 
 
 @dataclass
@@ -79,6 +84,7 @@ class Controller:
         del self.partitions[key]
         for one in self.brokers.values():
             one.lost.discard(key)
+            one.unassigned.discard(key)
         self.create(key, topic_id, replicas)
 
     def alive(self, broker: int) -> bool:
@@ -101,7 +107,8 @@ class Controller:
         `lost`: its replicas on a log dir that has failed.
         """
         self.version += 1
-        self.brokers[broker] = Registration(self.version, lost=set(lost))
+        before = self.brokers.get(broker)
+        self.brokers[broker] = Registration(self.version, lost=set(lost), unassigned=set() if before is None else before.unassigned)
         if self.elr and not clean:
             for key, state in self.partitions.items():
                 if broker in (*state.isr, *state.elr):
@@ -111,6 +118,8 @@ class Controller:
         """The broker has caught up with the metadata log. It leads partitions again that wait for it."""
         self.version += 1
         self.brokers[broker].fenced = False
+        for key in [*self.brokers[broker].unassigned]:  # a broker that has started reports where its replicas are
+            self._assign_directories(key, self.partitions[key].replicas)
         for key, state in self.partitions.items():
             if state.leader == NO_LEADER and broker in state.replicas:
                 self._change(key)
@@ -128,7 +137,7 @@ class Controller:
         self.version += 1
         for key in keys:
             state = self.partitions[key]
-            if broker not in state.replicas:
+            if broker not in state.replicas or key in self.brokers[broker].unassigned:
                 continue
             self.brokers[broker].lost.add(key)
             if broker in state.isr or state.leader == broker:
@@ -277,5 +286,21 @@ class Controller:
             self.version += 1
             for broker in {*state.replicas} - {*(before.replicas if before else ())}:
                 self.brokers[broker].lost.discard(key)  # a new replica is not on that log dir
+            if before is not None and before.topic_id == state.topic_id and before.replicas != state.replicas:
+                self._note_directories(key, before.replicas, state.replicas)
             self.partitions[key] = state
             self.on_change(key, before, state)
+
+    def _note_directories(self, key: Key, before: Collection[int], replicas: Collection[int]) -> None:
+        """Brokers report where a replica is when a change names replicas and they had one before (TopicDelta.localChanges).
+
+        So the log dir of one that is added stays unknown until the next change of the replicas, as the end of a move that removes one.
+        """
+        self._assign_directories(key, before)
+        for broker in {*replicas} - {*before}:
+            self.brokers[broker].unassigned.add(key)
+
+    def _assign_directories(self, key: Key, replicas: Iterable[int]) -> None:
+        for broker in replicas:
+            if self.alive(broker):
+                self.brokers[broker].unassigned.discard(key)

@@ -162,6 +162,38 @@ def test_a_move_waits_for_all_of_its_target_on_3_9() -> None:
     assert found.partitions[KEY].replicas == (2, 3, 4)
 
 
+@pytest.mark.parametrize(
+    ("moves", "isr"),
+    [
+        ([(1, 2, 3)], (1, 2, 3)),  # broker 3 is added, and none removed: the controller never learns its log dir
+        ([(1, 2, 3), (3, 2, 1)], (1, 2)),  # the next change of the replicas lets it report
+        ([(1, 3)], (1,)),  # as the end of a move does that removes a replica
+    ],
+)
+def test_a_replica_whose_log_dir_the_controller_does_not_know_stays_in_the_isr_when_it_fails(
+    moves: list[tuple[int, ...]], isr: tuple[int, ...]
+) -> None:
+    """What script 5 of test_simulation_is_kafka.py shows on real brokers with failing disks."""
+    found = controller(elr=False)
+    assert found.reassign(KEY, (1, 2)) is None and found.partitions[KEY].replicas == (1, 2)
+    for replicas in moves:
+        assert found.reassign(KEY, replicas) is None
+        assert found.alter_isr(KEY, 1, found.partitions[KEY].epoch, [1, 2, 3])
+    found.fail_log_dir(3, [KEY])
+    assert tuple(sorted(found.partitions[KEY].isr)) == isr
+
+
+def test_a_broker_that_starts_reports_the_log_dirs_of_its_replicas() -> None:
+    found = controller(elr=False)
+    for replicas in [(1, 2), (1, 2, 3)]:
+        assert found.reassign(KEY, replicas) is None
+    found.register(3, clean=True)
+    found.unfence(3)
+    assert found.alter_isr(KEY, 1, found.partitions[KEY].epoch, [1, 2, 3])
+    found.fail_log_dir(3, [KEY])
+    assert found.partitions[KEY].isr == (1, 2)
+
+
 @pytest.mark.parametrize("elr", [False, True])
 def test_a_replica_on_a_failed_log_dir_does_not_lead_until_its_broker_has_started_with_it(elr: bool) -> None:
     """What test_failed_disk.py shows on real brokers."""
