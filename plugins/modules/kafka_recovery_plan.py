@@ -175,7 +175,9 @@ plans:
       lose at most. The elections save these records first (O(streamops.kafka_recovery.kafka_designated_election#module:save_records)).
     - C(file_sha256) is the sha256 of the file, as C(sha256sum) prints it, for the option
       O(streamops.kafka_recovery.kafka_designated_election#module:plan_sha256) of the task that uses it.
-    - C(held_reasons) has the number of held partitions by reason code, and the first three of each.
+    - C(elections) has the partitions to elect by leader and evidence, those first that may lose most. C(ranges) names them in short. C(loss) has their
+      number, and sums of the bounds of committed records that they lose, with the number of partitions for which each bound is known.
+    - C(held_reasons) has the held partitions by reason code, in short and the first twenty of each.
   returned: success
   type: list
   elements: dict
@@ -188,9 +190,16 @@ plans:
       online: 0
       truncated_replicas: 12
       truncated_offsets: 960
+      elections:
+        - leader: 2
+          evidence: prefix
+          count: 118
+          ranges: orders-0..117
+          loss: {partitions: 118, lower_bound: 0, lower_bound_known: 118, upper_bound: 240, upper_bound_known: 118}
       held_reasons:
         - reason_code: forked
           count: 2
+          ranges: orders-3,7
           partitions: [{topic: orders, partition: 3}, {topic: orders, partition: 7}]
 manual_outputs:
   description: The files that were written for O(manual_output_dir).

@@ -77,6 +77,18 @@ def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return added
 
 
+def range_of(bounds: Mapping[str, Any]) -> str:
+    """Return the bounds of rows of `total` as a short text, `unknown` if none are known."""
+    if not bounds["partitions"]:
+        return "none"
+    if not bounds["lower_bound_known"] and not bounds["upper_bound_known"]:
+        return "unknown"
+    least = number(bounds["lower_bound"] or 0)
+    if bounds["upper_bound_known"] < bounds["partitions"]:
+        return f"{least} or more"
+    return least if bounds["upper_bound"] == bounds["lower_bound"] else f"{least} to {number(bounds['upper_bound'])}"
+
+
 def loss(added: Mapping[str, Any]) -> str:
     """Return one sentence with the bounds of a loss, in records. `added`: as `total` returns it. Unknown bounds are named, never shown as 0."""
     partitions, lower, upper = added["partitions"], added["lower_bound_known"], added["upper_bound_known"]

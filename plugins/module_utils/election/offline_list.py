@@ -45,14 +45,15 @@ def ranges(numbers: Iterable[int]) -> list[str]:
     return [text for text, _count in _counted_ranges(numbers)]
 
 
-def short_list(keys: Iterable[TopicPartition], longest: int = SHORT) -> str:
+def short_list(keys: Iterable[TopicPartition], longest: int = SHORT, uncounted: int = 0) -> str:
     """Return partitions as `orders-0..17,19 audit-2`, in recovery order.
 
     If that has more than `longest` characters, it ends with a number: `orders-0..17 and 2 others`. The first range is there, however long.
+    `uncounted`: others that are not among `keys`.
     """
     pieces = list(_pieces(sorted(set(keys), key=in_recovery_order)))
     shown = max(1, sum(1 for length in accumulate(len(text) for text, _count in pieces) if length - 1 <= longest))
-    others = sum(number for _text, number in pieces[shown:])
+    others = uncounted + sum(number for _text, number in pieces[shown:])
     return _joined(pieces[:shown]) + (f" and {count(others, 'other')}" if others else "")
 
 

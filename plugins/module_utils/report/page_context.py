@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number, range_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import lost_records
 
@@ -99,18 +99,6 @@ def _nothing_to_do(doc: Document) -> str:
 
 def _seconds(earlier: str, later: str) -> float:
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
-
-
-def range_of(bounds: Mapping[str, Any]) -> str:
-    """Return the bounds as a short text, `unknown` if none are known."""
-    if not bounds["partitions"]:
-        return "none"
-    if not bounds["lower_bound_known"] and not bounds["upper_bound_known"]:
-        return "unknown"
-    least = number(bounds["lower_bound"] or 0)
-    if bounds["upper_bound_known"] < bounds["partitions"]:
-        return f"{least} or more"
-    return least if bounds["upper_bound"] == bounds["lower_bound"] else f"{least} to {number(bounds['upper_bound'])}"
 
 
 def _known(bounds: Mapping[str, Any]) -> str:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import number, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import number, range_of, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import disk_failed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.page_context import range_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import OUTCOME_LABELS, SHOWN_FIRST
 
 Document = Mapping[str, Any]

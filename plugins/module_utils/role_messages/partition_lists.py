@@ -27,15 +27,6 @@ def dry_run(done: str, counts: Mapping[str, int], otherwise: str) -> str:
     return f"Dry run, nothing was {done}" + (f". It would be: {would}" if (would := summary(counts)) else f": {otherwise}")
 
 
-def group(kind: str, row: Mapping[str, Any]) -> str:
-    """Return the line of a group of partitions: "held (forked), 4 partitions: orders-0, orders-1 and 2 more".
-
-    kind  the outcome of these partitions
-    row   `reason_code`, `count`, and the first `partitions`
-    """
-    return f"{kind} ({row['reason_code']}), {count(row['count'], 'partition')}: {names(row['partitions'], row['count'])}"
-
-
 def step_lines(steps: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a sentence for each next step of a module, and its command on the next line, so that it can be copied."""
     lines = []

@@ -5,18 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import order
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import group
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.short_reasons import short_reason
+with suppress(ImportError):  # common.optional_imports names what is missing
+    from prettytable import PrettyTable, TableStyle
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, range_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import command, order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import described, group_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun, keys_of
 
 # These show at their end which partitions have no leader.
 ELECTING = "recover", "respond"
+# Rows of the table of elections.
+SHOWN = 8
+COLUMNS = ("elect", "leader", "evidence", "records lost", "partitions")
 
 
 def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manual_output_dir: str) -> list[str]:
@@ -30,7 +37,7 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
         return []
     lines = [
         f"{plan['elect']} to elect, {plan['held']} held, {plan['online']} online already, with strategy {strategy}",
-        *([] if run.playbook in ELECTING else _held_lines(plan["held_reasons"])),
+        *([] if run.playbook in ELECTING else [*election_table(plan["elections"]), *_held_lines(plan, run)]),
         *truncated_line(plan),
         f"Plan: {plan['path']}",
     ]
@@ -43,12 +50,30 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
     return lines
 
 
-def _held_lines(held: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield two lines for each reason, the cheapest step first: which partitions, and why with what to do."""
-    for row in sorted(held, key=lambda row: order(row["reason_code"])):
-        yield group("held", row)
-        why, remedy = short_reason("held", row["reason_code"])
-        yield f"  {why}: {remedy}"
+def election_table(elections: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of a table of what a plan elects, none if it elects nothing. `elections`: of a row of `plans`, the dearest first."""
+    if not elections:
+        return []
+    table = PrettyTable(COLUMNS, align="l")
+    table.set_style(TableStyle.PLAIN_COLUMNS)
+    table.right_padding_width = 2
+    table.add_rows(
+        [[number(row["count"]), row["leader"], row["evidence"], range_of(row["loss"]), row["ranges"]] for row in elections[:SHOWN]]
+    )
+    lines = [line.rstrip() for line in table.get_string().splitlines()]
+    if left := elections[SHOWN:]:
+        lines.append(f"{count(sum(row['count'] for row in left), 'more partition')} to elect: see the plan")
+    return lines
+
+
+def _held_lines(plan: Mapping[str, Any], run: PresentRun) -> list[str]:
+    """Return the lines of each reason, the cheapest step first: which partitions, why, what to do, and a command that names them if they are few."""
+    groups = []
+    for row in sorted(plan["held_reasons"], key=lambda one: order(one["reason_code"])):
+        code, keys = row["reason_code"], keys_of(row["partitions"])
+        line = command([code], run.cluster, keys, None, run.commands) if len(keys) == row["count"] else None
+        groups.append(described({"outcome": Outcome.HELD.value, **row}, code, line))
+    return group_lines(groups, "the plan")
 
 
 def truncated_line(plan: Mapping[str, Any]) -> list[str]:

@@ -18,14 +18,21 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.collected_evidence import evidence_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.consumer_impact import impact_lines
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plans import apply_lines, plan_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plans import apply_lines, election_table, plan_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.preferred_leaders import preferred_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.written_report import report_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
 RUN = PresentRun("east", "1", plan_path="/w/plans/1/east.json", commands=Playbooks(["hosts.yml"]))
-FORKED = {"reason_code": "forked", "count": 4, "partitions": [{"topic": "orders", "partition": number} for number in range(3)]}
+FORKED = {
+    "reason_code": "forked",
+    "count": 4,
+    "ranges": "orders-0..3",
+    "partitions": [{"topic": "orders", "partition": number} for number in range(3)],
+}
+SURE = {"partitions": 2, "lower_bound": 0, "lower_bound_known": 2, "upper_bound": 240, "upper_bound_known": 2}
+ELECTION = {"leader": 2, "evidence": "prefix", "count": 2, "ranges": "audit-0,1", "loss": SURE}
 PLAN: dict[str, Any] = {
     "cluster": "east",
     "path": "/w/plans/1/east.json",
@@ -34,14 +41,17 @@ PLAN: dict[str, Any] = {
     "online": 0,
     "truncated_replicas": 0,
     "truncated_offsets": 0,
+    "elections": [ELECTION],
     "held_reasons": [FORKED],
 }
+TABLE = ["elect  leader  evidence  records lost  partitions", "2      2       prefix    0 to 240      audit-0,1"]
 
 
 def test_a_plan_says_why_partitions_are_held() -> None:
     assert plan_lines({"plans": [{"cluster": "west"}, PLAN]}, RUN, "balanced", "") == [
         "2 to elect, 4 held, 0 online already, with strategy balanced",
-        "held (forked), 4 partitions: orders-0, orders-1, orders-2 and 1 more",
+        *TABLE,
+        "held (forked), 4: orders-0..3",
         "  logs fork, and nothing proves a branch: try to start the lost brokers. If impossible, force it",
         "Plan: /w/plans/1/east.json",
     ]
@@ -53,15 +63,33 @@ def test_a_run_that_goes_on_says_only_at_its_end_why_partitions_are_held(playboo
     assert lines == ["2 to elect, 4 held, 0 online already, with strategy balanced", "Plan: /w/plans/1/east.json"]
 
 
+def test_a_plan_names_held_partitions_in_a_command_if_it_can_name_all() -> None:
+    held = {**FORKED, "count": 3, "ranges": "orders-0..2"}
+    *_, line, _path = plan_lines({"plans": [{**PLAN, "held_reasons": [held]}]}, RUN, "balanced", "")
+    assert line.startswith("ansible-playbook ") and "{topic: orders, partition: 2}" in line and "--check --diff" in line
+
+
+def test_a_plan_shows_the_elections_that_may_lose_most_and_counts_the_others() -> None:
+    many = [{**ELECTION, "leader": number} for number in range(10)]
+    lines = election_table(many)
+    assert len(lines) == 10 and lines[-1] == "4 more partitions to elect: see the plan"
+    unknown = {**SURE, "upper_bound_known": 1}
+    assert "240 or more" not in lines[1] and "0 or more" in election_table([{**ELECTION, "loss": unknown}])[1]
+
+
 def test_a_plan_says_how_much_its_elections_would_truncate() -> None:
     planned = {"plans": [{**PLAN, "held_reasons": [], "truncated_replicas": 1, "truncated_offsets": 9600}]}
-    assert plan_lines(planned, RUN, "balanced", "")[1:-1] == [
+    assert plan_lines(planned, RUN, "balanced", "")[3:-1] == [
         "The elections would truncate at most 9,600 records of 1 replica, which are saved before (kafka_recovery_save_records)"
     ]
 
 
 def test_a_plan_names_the_files_that_were_written_for_review() -> None:
-    planned = {"plans": [{**PLAN, "held_reasons": []}], "manual_outputs": ["/r/east.json"], "manual_candidates": ["/r/east.held.json"]}
+    planned = {
+        "plans": [{**PLAN, "elections": [], "held_reasons": []}],
+        "manual_outputs": ["/r/east.json"],
+        "manual_candidates": ["/r/east.held.json"],
+    }
     assert plan_lines(planned, RUN, "none", "/r")[1:] == [
         "Plan: /w/plans/1/east.json",
         "To review and edit: /r/east.json",

@@ -27,12 +27,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import ClusterHeader
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.strategy import Strategy
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import landing_format, plan_file
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import landing_lines, worker
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.absent_partitions import (
     insert_absent,
     read_absent_partitions,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.plan_groups import PlanGroups
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import tails_of_entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import (
     BrokenFileError,
@@ -48,10 +49,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.loc
 
 # Entries by (section, evidence or reason).
 Counts: TypeAlias = "Counter[tuple[str, str | None]]"
-# The first held partitions by reason code.
-Firsts: TypeAlias = dict[str, list[dict[str, Any]]]
 Options: TypeAlias = Mapping[str, str | bool | list[dict[str, str]]]
-SHOWN = 3
 SECTIONS = (worker.QUARANTINE, worker.FRAME, PARTITIONS, HELD, ONLINE)
 
 
@@ -60,6 +58,7 @@ class Plan:
     """The plan of one cluster while it is made.
 
     seats        spread leaders over partitions with the same equally good replicas
+    groups       for people
     truncated    numbers of `replicas` that lose records by the elections, and of the `offsets` that they lose at most
     file_sha256  of the file, once it is written
     """
@@ -69,7 +68,7 @@ class Plan:
     cluster: ClusterHeader
     seats: Seats = field(default_factory=lambda: Seats({}))
     counts: Counts = field(default_factory=Counter)
-    firsts: Firsts = field(default_factory=dict)
+    groups: PlanGroups = field(default_factory=PlanGroups)
     truncated: Counter[str] = field(default_factory=Counter)
     file_sha256: str = ""
 
@@ -211,19 +210,26 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
             seen.add((topic, partition))
             lines = with_leader(entry, _leader(plan, tuple(choices)), order) if choices else entry
             writer.add_lines(section, lines)
-            if section == PARTITIONS:
-                plan.truncated.update(_truncated(lines))
             plan.counts[section, word] += 1
-            if section == HELD and plan.counts[section, word] <= SHOWN:
-                plan.firsts.setdefault(word, []).append({"topic": topic, "partition": partition})
+            if section == PARTITIONS:
+                _count_election(plan, (topic, partition), lines)
+            elif section == HELD:
+                plan.groups.hold((topic, partition), word)
         if frame != worker.FRAME_LINES:
             raise BrokenFileError(worker.BROKEN_FRAME)
     plan.file_sha256 = writer.file_sha256
 
 
-def _truncated(lines: str) -> dict[str, int]:
-    """Return what an entry adds to `Plan.truncated`. `lines`: its fields as JSON, in the order of the plan file."""
+def _count_election(plan: Plan, key: TopicPartition, lines: str) -> None:
+    """Count an entry of a plan. `lines`: its fields as JSON, in the order of the plan file."""
     texts = dict(zip(plan_file.FIELDS[PARTITIONS], lines.split("\n"), strict=True))
+    plan.truncated.update(_truncated(texts))
+    leader, evidence, loss = (json.loads(texts[name]) for name in ("designatedLeader", "evidence", "loss"))
+    plan.groups.elect(key, leader, evidence, loss)
+
+
+def _truncated(texts: Mapping[str, str]) -> dict[str, int]:
+    """Return what an entry adds to `Plan.truncated`. `texts`: its fields as JSON."""
     if texts["truncated"] == texts["fenced_truncated"] == "[]":
         return {}
     names = ("topic", "partition", "guards", "truncated", "fenced_truncated", "isr", "eligible_leader_replicas")
@@ -252,9 +258,7 @@ def _row(name: str, plan: Plan) -> dict[str, Any]:
         "online": _total(plan.counts, ONLINE),
         "truncated_replicas": plan.truncated["replicas"],
         "truncated_offsets": plan.truncated["offsets"],
-        "held_reasons": [
-            {"reason_code": word, "count": plan.counts[HELD, word], "partitions": plan.firsts[word]} for word in sorted(plan.firsts)
-        ],
+        **plan.groups.rows(),
     }
 
 

@@ -71,7 +71,7 @@ def test_good_clusters_are_planned_and_others_quarantined_with_reasons(spark: Sp
     ]
     held = {plan["cluster"]: plan["held_reasons"] for plan in result["plans"]}
     assert held == {
-        "east": [{"reason_code": "forked", "count": 1, "partitions": [{"topic": "held", "partition": 0}]}],
+        "east": [{"reason_code": "forked", "count": 1, "ranges": "held-0", "partitions": [{"topic": "held", "partition": 0}]}],
         "nothing": [],
         "quiet": [],
     }

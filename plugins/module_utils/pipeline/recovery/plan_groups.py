@@ -1,0 +1,102 @@
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The partitions of a plan in few groups, for people: by leader and evidence what is elected, by reason what is held. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+
+# So that the groups of a plan with millions of partitions fit into memory. The others are counted.
+MOST_KEYS = 10_000
+# Held partitions of a group that are named one by one: so many may be named in a command.
+NAMED = 20
+
+
+@dataclass
+class Group:
+    """Partitions of one kind, in recovery order. `keys`: the first of them."""
+
+    count: int = 0
+    keys: list[TopicPartition] = field(default_factory=list)
+
+    def add(self, key: TopicPartition) -> None:
+        """Add a partition."""
+        self.count += 1
+        if len(self.keys) < MOST_KEYS:
+            self.keys.append(key)
+
+    @property
+    def ranges(self) -> str:
+        """Return the partitions as `orders-0..17 audit-2`, shortened."""
+        return short_list(self.keys, uncounted=self.count - len(self.keys))
+
+
+@dataclass
+class Elections(Group):
+    """Partitions to elect. Their bounds are sums over those for which they are known, as in `phrases.total`."""
+
+    lower_bound: int = 0
+    lower_bound_known: int = 0
+    upper_bound: int = 0
+    upper_bound_known: int = 0
+
+    def add_loss(self, loss: Mapping[str, Any]) -> None:
+        """Add the loss of a partition, as its entry has it."""
+        if loss["lower_bound"] is not None:
+            self.lower_bound += loss["lower_bound"]
+            self.lower_bound_known += 1
+        if loss["upper_bound"] is not None:
+            self.upper_bound += loss["upper_bound"]
+            self.upper_bound_known += 1
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """Return the bounds with the number of partitions, for `phrases.range_of`."""
+        names = ("lower_bound", "lower_bound_known", "upper_bound", "upper_bound_known")
+        return {"partitions": self.count, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass
+class PlanGroups:
+    """The groups of one plan."""
+
+    elections: dict[tuple[int, str], Elections] = field(default_factory=dict)
+    held: dict[str, Group] = field(default_factory=dict)
+
+    def elect(self, key: TopicPartition, leader: int, evidence: str, loss: Mapping[str, Any]) -> None:
+        """Add a partition to elect."""
+        group = self.elections.setdefault((leader, evidence), Elections())
+        group.add(key)
+        group.add_loss(loss)
+
+    def hold(self, key: TopicPartition, reason_code: str) -> None:
+        """Add a partition that is held."""
+        self.held.setdefault(reason_code, Group()).add(key)
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """Return `elections`, those first whose loss has no upper bound or a high one, and `held_reasons`, by code."""
+        dearest = sorted(
+            self.elections.items(),
+            key=lambda item: (item[1].upper_bound_known == item[1].count, -item[1].upper_bound, -item[1].lower_bound, item[0]),
+        )
+        return {
+            "elections": [
+                {"leader": leader, "evidence": evidence, "count": group.count, "ranges": group.ranges, "loss": group.bounds}
+                for (leader, evidence), group in dearest
+            ],
+            "held_reasons": [
+                {
+                    "reason_code": code,
+                    "count": group.count,
+                    "ranges": group.ranges,
+                    "partitions": [{"topic": topic, "partition": partition} for topic, partition in group.keys[:NAMED]],
+                }
+                for code, group in sorted(self.held.items())
+            ],
+        }
