@@ -177,7 +177,7 @@ plans:
       O(streamops.kafka_recovery.kafka_designated_election#module:plan_sha256) of the task that uses it.
     - C(elections) has the partitions to elect by leader and evidence, those first that may lose most. C(ranges) names them in short. C(loss) has their
       number, and sums of the bounds of committed records that they lose, with the number of partitions for which each bound is known.
-    - C(held_reasons) has the held partitions by reason code, in short and the first twenty of each.
+    - C(held_reasons) has the held partitions by reason code, in short and the first three of each.
   returned: success
   type: list
   elements: dict

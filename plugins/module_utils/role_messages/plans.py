@@ -73,7 +73,10 @@ def _held_lines(plan: Mapping[str, Any], run: PresentRun) -> list[str]:
         code, keys = row["reason_code"], keys_of(row["partitions"])
         line = command([code], run.cluster, keys, None, run.commands) if len(keys) == row["count"] else None
         groups.append(described({"outcome": Outcome.HELD.value, **row}, code, line))
-    return group_lines(groups, "the plan")
+    lines = group_lines(groups, "the plan")
+    if any(len(row["partitions"]) < row["count"] for row in plan["held_reasons"]):
+        lines += ["A command for each of them, with files that name partitions:", run.commands.line("status", run.cluster)]
+    return lines
 
 
 def truncated_line(plan: Mapping[str, Any]) -> list[str]:

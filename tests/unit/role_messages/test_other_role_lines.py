@@ -53,6 +53,8 @@ def test_a_plan_says_why_partitions_are_held() -> None:
         *TABLE,
         "held (forked), 4: orders-0..3",
         "  logs fork, and nothing proves a branch: try to start the lost brokers. If impossible, force it",
+        "A command for each of them, with files that name partitions:",
+        "ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.status",
         "Plan: /w/plans/1/east.json",
     ]
 

@@ -124,7 +124,16 @@ READINESS: dict[str, Any] = {
     "permissions": {"missing": [], "unknown": []},
     "partitions": {"count": 4, "brokers": [{"broker_id": 1, "broker_state": "fenced"}]},
 }
-PLAN = {"cluster": "east", "path": "/w/plans/1/east.json", "elect": 2, "held": 0, "online": 0, "truncated_replicas": 0, "held_reasons": []}
+PLAN = {
+    "cluster": "east",
+    "path": "/w/plans/1/east.json",
+    "elect": 2,
+    "held": 0,
+    "online": 0,
+    "truncated_replicas": 0,
+    "elections": [],
+    "held_reasons": [],
+}
 MOVES: dict[str, Any] = {
     "path": "/w/m/east.json",
     "planned": 3,

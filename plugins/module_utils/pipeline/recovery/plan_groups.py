@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
 
 # So that the groups of a plan with millions of partitions fit into memory. The others are counted.
 MOST_KEYS = 10_000
-# Held partitions of a group that are named one by one: so many may be named in a command.
-NAMED = 20
 
 
 @dataclass
@@ -95,7 +94,7 @@ class PlanGroups:
                     "reason_code": code,
                     "count": group.count,
                     "ranges": group.ranges,
-                    "partitions": [{"topic": topic, "partition": partition} for topic, partition in group.keys[:NAMED]],
+                    "partitions": [{"topic": topic, "partition": partition} for topic, partition in group.keys[:MOST_NAMED]],
                 }
                 for code, group in sorted(self.held.items())
             ],

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import range_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery import plan_groups
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.plan_groups import PlanGroups
 
@@ -39,7 +40,7 @@ def test_held_partitions_are_grouped_by_reason_and_a_group_names_no_more_than_a_
         groups.hold(("orders", number), "no_survivor" if number < 25 else "forked")
     forked, gone = groups.rows()["held_reasons"]
     assert (forked["reason_code"], forked["count"], forked["ranges"]) == ("forked", 5, "orders-25..29")
-    assert (gone["count"], gone["ranges"], len(gone["partitions"])) == (25, "orders-0..24", plan_groups.NAMED)
+    assert (gone["count"], gone["ranges"], len(gone["partitions"])) == (25, "orders-0..24", MOST_NAMED)
 
 
 def test_partitions_beyond_what_is_kept_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
