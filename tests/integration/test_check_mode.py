@@ -168,6 +168,7 @@ def test_no_module_changes_anything_in_check_mode(prepared_run: Operator, tmp_pa
         ("kafka_disk_evidence", {**cluster, "broker_id": 1, "state": "absent"}),
         ("kafka_partition_revival", {**operator.files(CHECKED), "partitions": moved, "lost_brokers": [1], "allow_data_loss": True}),
         ("kafka_recovery_explain_info", {**operator.files(RUN), **named[0]}),
+        ("kafka_recovery_plan_diff_info", operator.files(RUN)),
         ("kafka_consumer_impact_info", operator.files(RUN)),
         ("kafka_recovery_result_info", {**operator.files(RUN), "assess_impact": True}),
         ("kafka_watermark_info", operator.files(CHECKED)),

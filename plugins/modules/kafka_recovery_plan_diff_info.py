@@ -1,0 +1,157 @@
+#!/usr/bin/python
+# Copyright (c) 2026, StreamOps
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Compare the plan of a run with an earlier one of the same cluster."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kafka_recovery_plan_diff_info
+short_description: Compare two plans of a cluster
+version_added: 1.0.0
+author: StreamOps (@streamops)
+description:
+  - Says for which partitions two plans of one cluster elect another leader, lose other records, or hold what the other one elects.
+  - Contacts no Kafka cluster, and writes nothing.
+  - The playbook C(plan) uses it with C(--diff).
+options:
+  workdir:
+    description: Directory of all files of the recovery.
+    type: path
+    required: true
+  cluster:
+    description: Name of the cluster, as in the inventory.
+    type: str
+    required: true
+  run_id:
+    description: The run whose plan is compared.
+    type: str
+    required: true
+  compare_with:
+    description: The run with the plan before. Default is the newest other plan of this cluster in O(workdir).
+    type: str
+extends_documentation_fragment:
+  - streamops.kafka_recovery.attributes
+  - streamops.kafka_recovery.attributes.info
+attributes:
+  diff_mode:
+    support: full
+"""
+
+EXAMPLES = r"""
+- name: Compare the plan with the one before
+  streamops.kafka_recovery.kafka_recovery_plan_diff_info:
+    workdir: "{{ kafka_recovery_workdir }}"
+    cluster: "{{ inventory_hostname }}"
+    run_id: "{{ kafka_recovery_run_id }}"
+  register: compared
+
+- name: Show what has changed
+  ansible.builtin.debug:
+    var: compared.lines
+"""
+
+RETURN = r"""
+compared_with:
+  description: The run with the plan before, V(null) if there is none.
+  returned: success
+  type: str
+  sample: 2026-11-21T04-00-00Z
+changed_partitions:
+  description: How many partitions the two plans treat differently.
+  returned: success
+  type: int
+  sample: 3
+lines:
+  description: How the plans differ, for people. One line for each kind of change.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - "Compared with the plan 2026-11-21T04-00-00Z: 3 partitions changed"
+    - "held (no_survivor) -> broker 2 (prefix), 3: orders-0..2"
+diff:
+  description: One line for each of the first 1,000 partitions that the plans treat differently, which Ansible shows with C(--diff).
+  returned: if there is an earlier plan
+  type: dict
+  sample:
+    before_header: /var/lib/kafka-recovery/plans/2026-11-21T04-00-00Z/east.json
+    after_header: /var/lib/kafka-recovery/plans/2026-11-21T04-10-00Z/east.json
+    before: "orders-0: held (no_survivor)\n"
+    after: "orders-0: broker 2 (prefix), records lost: 0 to 240\n"
+"""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_comparison import change_lines, changes, plan_diff
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
+
+
+def plan_diff_info(module: AnsibleModule) -> dict[str, Any]:
+    """Return what RETURN documents."""
+    params = module.params
+    plans = Path(params["workdir"]).absolute() / "plans"
+    mounts.list_folder(plans)
+    name = safe_name("cluster", params["cluster"]) + ".json"
+    after = plans / safe_name("run_id", params["run_id"]) / name
+    before = plans / safe_name("compare_with", params["compare_with"]) / name if params["compare_with"] else _newest_other(plans, after)
+    new = _load(plans, after)
+    if before is None:
+        return {"changed": False, "compared_with": None, "changed_partitions": 0, "lines": ["There is no earlier plan to compare with"]}
+    old = _load(plans, before)
+    if old["cluster_id"] != new["cluster_id"]:
+        raise RecoveryError(f"{before} is a plan of another cluster than {after}: name a run with a plan of this one in compare_with")
+    found = changes(old, new)
+    return {
+        "changed": False,
+        "compared_with": before.parent.name,
+        "changed_partitions": len(found),
+        "lines": change_lines(found, before.parent.name),
+        "diff": plan_diff(found, str(before), str(after)),
+    }
+
+
+def _load(plans: Path, path: Path) -> dict[str, Any]:
+    check_inside(plans.parent, path)
+    plan = plan_file.load(path)
+    if "plan_id" not in plan:
+        raise RecoveryError(f"{path} is a bare KIP-1275 file, not the plan of a run: name another run")
+    return plan
+
+
+def _newest_other(plans: Path, plan: Path) -> Path | None:
+    """Return the newest plan of the same cluster that another run wrote before, None if there is none."""
+    written: dict[Path, int] = {}
+    for path in plans.glob(f"*/{plan.name}"):
+        with suppress(OSError):  # another run may remove it
+            written[path] = path.lstat().st_mtime_ns
+    own = written.pop(plan, None)
+    before = [path for path, at in written.items() if own is None or at <= own]
+    return max(before, key=lambda path: written[path], default=None)
+
+
+def main() -> None:
+    """Run the module."""
+    module = PrintableModule(
+        argument_spec={
+            "workdir": {"type": "path", "required": True},
+            "cluster": {"type": "str", "required": True},
+            "run_id": {"type": "str", "required": True},
+            "compare_with": {"type": "str"},
+        },
+        supports_check_mode=True,
+    )
+    run_and_exit(module, lambda: plan_diff_info(module))
+
+
+if __name__ == "__main__":
+    main()
