@@ -34,9 +34,6 @@ options:
 extends_documentation_fragment:
   - streamops.kafka_recovery.attributes
   - streamops.kafka_recovery.attributes.info
-attributes:
-  diff_mode:
-    support: full
 """
 
 EXAMPLES = r"""
@@ -71,15 +68,20 @@ lines:
   sample:
     - "Compared with the plan 2026-11-21T04-00-00Z: 3 partitions changed"
     - "held (no_survivor) -> broker 2 (prefix), 3: orders-0..2"
-diff:
-  description: One line for each of the first 1,000 partitions that the plans treat differently, which Ansible shows with C(--diff).
-  returned: if there is an earlier plan
-  type: dict
+changes:
+  description:
+    - The first 1,000 partitions that the plans treat differently. C(before) and C(after) say what the plans do, V(null) if a plan does not have the partition.
+    - C(loss_before) and C(loss_after) are the committed records that the election loses, V(null) if it is not elected.
+  returned: success
+  type: list
+  elements: dict
   sample:
-    before_header: /var/lib/kafka-recovery/plans/2026-11-21T04-00-00Z/east.json
-    after_header: /var/lib/kafka-recovery/plans/2026-11-21T04-10-00Z/east.json
-    before: "orders-0: held (no_survivor)\n"
-    after: "orders-0: broker 2 (prefix), records lost: 0 to 240\n"
+    - topic: orders
+      partition: 0
+      before: held (no_survivor)
+      after: broker 2 (prefix)
+      loss_before: null
+      loss_after: 0 to 240
 """
 
 from contextlib import suppress
@@ -91,7 +93,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_comparison import change_lines, changes, plan_diff
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_comparison import change_lines, change_rows, changes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 
@@ -106,7 +108,8 @@ def plan_diff_info(module: AnsibleModule) -> dict[str, Any]:
     before = plans / safe_name("compare_with", params["compare_with"]) / name if params["compare_with"] else _newest_other(plans, after)
     new = _load(plans, after)
     if before is None:
-        return {"changed": False, "compared_with": None, "changed_partitions": 0, "lines": ["There is no earlier plan to compare with"]}
+        lines = ["There is no earlier plan to compare with"]
+        return {"changed": False, "compared_with": None, "changed_partitions": 0, "lines": lines, "changes": []}
     old = _load(plans, before)
     if old["cluster_id"] != new["cluster_id"]:
         raise RecoveryError(f"{before} is a plan of another cluster than {after}: name a run with a plan of this one in compare_with")
@@ -116,7 +119,7 @@ def plan_diff_info(module: AnsibleModule) -> dict[str, Any]:
         "compared_with": before.parent.name,
         "changed_partitions": len(found),
         "lines": change_lines(found, before.parent.name),
-        "diff": plan_diff(found, str(before), str(after)),
+        "changes": change_rows(found),
     }
 
 

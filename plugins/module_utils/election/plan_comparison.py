@@ -16,8 +16,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 
 # Groups that are shown in lines.
 SHOWN = 8
-# Lines of a diff, so that a terminal can show it.
-MOST_LINES = 1_000
+MOST_ROWS = 1_000
 
 
 class Planned(NamedTuple):
@@ -67,26 +66,24 @@ def change_lines(found: Sequence[Change], name: str) -> list[str]:
     largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     lines = [f"{before} -> {after}, {number(len(keys))}: {short_list(keys)}" for (before, after), keys in largest[:SHOWN]]
     if left := largest[SHOWN:]:
-        lines.append(f"{count(sum(len(keys) for _kind, keys in left), 'more partition')}: see the diff")
+        lines.append(f"{count(sum(len(keys) for _kind, keys in left), 'more partition')}: see the plans")
     return [f"Compared with the plan {printable(name)}: {count(len(found), 'partition')} changed", *lines]
 
 
-def plan_diff(found: Sequence[Change], before: str, after: str) -> dict[str, str]:
-    """Return Ansible's diff of two plans, with lines for the first MOST_LINES changed partitions. `before`, `after`: paths, for its heads."""
-    left = len(found) - MOST_LINES
-    rest = f"{count(left, 'more partition')} changed\n" if left > 0 else ""
-    texts = {
-        side: "".join(_line(change.key, getattr(change, side)) for change in found[:MOST_LINES]) + rest for side in ("before", "after")
-    }
-    return {"before_header": before, "after_header": after, **texts}
+def change_rows(found: Sequence[Change]) -> list[dict[str, Any]]:
+    """Return the first MOST_ROWS changes for programs: what each plan does with a partition, and what that loses, None if it does not have it."""
+    return [
+        {
+            "topic": change.key[0],
+            "partition": change.key[1],
+            **{side: planned and planned.what for side, planned in (("before", change.before), ("after", change.after))},
+            **{
+                f"loss_{side}": (planned and planned.loss) or None for side, planned in (("before", change.before), ("after", change.after))
+            },
+        }
+        for change in found[:MOST_ROWS]
+    ]
 
 
 def _text(planned: Planned | None) -> str:
     return "not in the plan" if planned is None else printable(planned.what)
-
-
-def _line(key: TopicPartition, planned: Planned | None) -> str:
-    if planned is None:
-        return ""
-    loss = f", records lost: {planned.loss}" if planned.loss else ""
-    return f"{printable(key[0])}-{key[1]}: {printable(planned.what)}{loss}\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import plan_comparison
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_comparison import change_lines, changes, plan_diff
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_comparison import change_lines, change_rows, changes
 
 
 def plan(
@@ -43,15 +43,12 @@ def test_only_what_differs_is_a_change() -> None:
         "broker 1 (prefix) -> held (forked), 1: orders-5",
         "broker 2 (prefix) -> another loss, 1: orders-1",
     ]
-    diff = plan_diff(found, "/a", "/b")
-    assert diff["before"].splitlines() == [
-        "orders-1: broker 2 (prefix), records lost: 0 to 40",
-        "orders-2: held (no_survivor)",
-        "orders-3: held (no_survivor)",
-        "orders-5: broker 1 (prefix), records lost: 0 or more",
+    assert [(row["partition"], row["before"], row["loss_before"], row["after"], row["loss_after"]) for row in change_rows(found)] == [
+        (1, "broker 2 (prefix)", "0 to 40", "broker 2 (prefix)", "0"),
+        (2, "held (no_survivor)", None, "broker 3 (prefix)", "0 or more"),
+        (3, "held (no_survivor)", None, "broker 3 (prefix)", "0 or more"),
+        (5, "broker 1 (prefix)", "0 or more", "held (forked)", None),
     ]
-    assert diff["after"].splitlines()[0] == "orders-1: broker 2 (prefix), records lost: 0"
-    assert (diff["before_header"], diff["after_header"]) == ("/a", "/b")
 
 
 def test_equal_plans_are_said_to_be_equal() -> None:
@@ -60,10 +57,10 @@ def test_equal_plans_are_said_to_be_equal() -> None:
 
 
 def test_partitions_of_one_plan_only_are_changes_and_hostile_names_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_comparison, "MOST_LINES", 1)
+    monkeypatch.setattr(plan_comparison, "MOST_ROWS", 1)
     found = changes(plan(), plan(held={0: "forked", 1: "forked", 2: "forked"}, topic="a\x1b[2J"))
     lines = change_lines(found, "run\n1")
     assert lines[1].startswith("not in the plan -> held (forked), 3: ")
-    diff = plan_diff(found, "/a", "/b")
-    assert diff["before"] == "2 more partitions changed\n" and len(diff["after"].splitlines()) == 2
-    assert "\x1b" not in "".join(lines) + diff["after"] and "\n" not in lines[0]
+    rows = change_rows(found)
+    assert [(row["before"], row["after"]) for row in rows] == [(None, "held (forked)")]
+    assert "\x1b" not in "".join(lines) and "\n" not in lines[0]
