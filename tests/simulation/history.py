@@ -43,6 +43,7 @@ from simulation.small_limits import small_limits
 from simulation.snapshots import Snapshots
 from simulation.steps import Step
 from simulation.story_lines import elections
+from simulation.verify_judge import judge_verified
 from simulation.versions import RELEASES
 from simulation.world import CHANGES, Process, World
 
@@ -517,3 +518,7 @@ class History:
         else:
             self._judges.add_violation(f"{RUNS} runs in peace have not come to an end")
         self._judges.judge_calm(result)
+        if result is not None:
+            file = result["results_path"] if self._script.seed % 2 and result["results"] else None
+            self._world.run({"verify": lambda: judge_verified(partial(self._operator.verify, file), self._cluster, self._judges)})
+            self._counts["runs verified"] += 1

@@ -30,6 +30,7 @@ from unit.fake_brokers import options
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import backend_selection, replay_client
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.kip1275_cluster import NativeCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport import connection_diagnosis, kafka_python
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
@@ -53,6 +54,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.save import TailSaver
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import BrokenFileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.start.readiness_checks import check_readiness
+from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_result_info import recovery_result_info
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
 from simulation.kraft import Key
@@ -335,6 +337,12 @@ class Operator:
         task.check_mode = check_mode
         with NativeCluster(task.connection) as cluster:
             return {**run.designated_election(task, cluster), "warnings": task.warnings}
+
+    def verify(self, partitions_file: str | None) -> dict[str, Any]:
+        """Return what the role verify reads after a run (`kafka_recovery_result_info`). `partitions_file`: the results of the run, None for all partitions."""
+        task: Any = self._task("verify", {}, partitions=None, partitions_file=partitions_file, limit=0, assess_impact=False)
+        with ConsumerAdmin(task.connection) as cluster:
+            return recovery_result_info(task, cluster)
 
     def elect_file(self, run_id: str, rows: Sequence[Mapping[str, Any]], **given: Any) -> dict[str, Any]:
         """Elect the leaders that a file of KIP-1275's form names."""
