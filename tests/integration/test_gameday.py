@@ -158,7 +158,7 @@ def test_nothing_is_left_however_a_game_ends(end: str, tmp_path: Path) -> None:
         terminal.sendintr()
     elif end == "closed terminal":
         terminal.sendline("run plan")
-        terminal.expect("TASK")
+        terminal.expect("PLAY")
         terminal.ptyproc.fileobj.close()  # pexpect's own way waits for less than clusters take to end
     else:
         os.kill(terminal.pid, getattr(signal, end))

@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from integration.breaking import delete_topics
-from simulation.real_twin import BROKERS, Twins
+from simulation.real_twin import BROKERS, STEPS, STEPS_OF_DISKS, STEPS_OF_POWER_CUTS, Twins
 
 from rig import KafkaCluster
 
-STEPS = 10
-# 2 x 70 + 35 + 3 x 9 = 202 scripts.
+MANY_STEPS = 10
+# 2 x 70 + 35 + 3 x 9 + 3 x 9 = 229 scripts.
 MANY, FIRST = int(os.environ.get("TWIN_SCRIPTS", "70")), int(os.environ.get("TWIN_FIRST", "0"))
 FEWER, FEW = -(-MANY // 2), -(-MANY // 8)
 KINDS: dict[str, dict[str, Any]] = {"elr": {"elr": True}, "without-elr": {"elr": False}, "3.9": {"version": "3.9.1"}}
@@ -38,14 +38,14 @@ def twin(request: pytest.FixtureRequest) -> Iterator[tuple[KafkaCluster, bool]]:
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + MANY))
 @pytest.mark.parametrize("twin", ["elr", "without-elr"], indirect=True, scope="module")
 def test_simulated_and_real_clusters_agree_after_each_step(twin: tuple[KafkaCluster, bool], seed: int) -> None:
-    compare(*twin, seed, STEPS)
+    compare(*twin, seed, MANY_STEPS)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + FEWER))
 @pytest.mark.parametrize("twin", ["3.9"], indirect=True, scope="module")
 def test_simulated_and_oldest_clusters_agree_after_each_step(twin: tuple[KafkaCluster, bool], seed: int) -> None:
-    compare(*twin, seed, STEPS)
+    compare(*twin, seed, MANY_STEPS)
 
 
 @pytest.mark.long
@@ -57,7 +57,14 @@ def test_simulated_and_real_clusters_agree_on_disks_that_fail(kind: str, seed: i
     When that log dir fails, its event fails with a RuntimeException ("existed in isrMembers, but not in the topics map"), and no partition is offline.
     """
     with KafkaCluster("disks", **WITH_DISKS, **KINDS[kind]) as cluster:
-        compare(cluster, KINDS[kind].get("elr", False), seed, STEPS)
+        compare(cluster, KINDS[kind].get("elr", False), seed, MANY_STEPS, STEPS_OF_DISKS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + FEW))
+@pytest.mark.parametrize("twin", KINDS, indirect=True, scope="module")
+def test_simulated_and_real_clusters_agree_on_ends_of_logs_that_are_lost(twin: tuple[KafkaCluster, bool], seed: int) -> None:
+    compare(*twin, seed, MANY_STEPS, STEPS_OF_POWER_CUTS)
 
 
 @pytest.mark.parametrize("seed", SHORT_SEEDS)
@@ -65,11 +72,11 @@ def test_simulated_and_real_clusters_agree_in_short_scripts(small: KafkaCluster,
     compare(small, True, seed, SHORT_STEPS)
 
 
-def compare(cluster: KafkaCluster, elr: bool, seed: int, steps: int) -> None:
-    """Play a script on a cluster without topics of earlier ones, all of its brokers alive."""
+def compare(cluster: KafkaCluster, elr: bool, seed: int, steps: int, kinds: Mapping[str, int] = STEPS) -> None:
+    """Play a script on a cluster without topics of earlier ones, all of its brokers alive. `kinds`: how often each kind of step is drawn."""
     cluster.heal()
     delete_topics(cluster, {state.topic for state in cluster.describe()})
     twins = Twins(cluster, f"script-{seed}", elr, seed)
-    differences = twins.play(steps)
+    differences = twins.play(steps, kinds)
     print(*twins.story, sep="\n")
     assert not differences, "\n".join(differences)

@@ -10,8 +10,9 @@ has settled when its state has stayed the same for a moment.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import permutations
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from kafka.protocol.consumer import ListOffsetsRequest
 from rig import KafkaCluster, NewTopic
 from rig.admin import DEBUGGING_REPLICA
 from rig.config import HOST
+from rig.page_cache import batches, recovery_point
 from rig.rpc import Unanswered, ask
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.disks import fail_disk
@@ -33,6 +35,7 @@ from simulation.world import World
 BROKERS = 3
 STEPS = {"write": 4, "kill": 4, "terminate": 2, "start": 5, "reorder": 2, "elect_unclean": 4, "elect_preferred": 2, "move": 5, "cancel": 3}
 STEPS_OF_DISKS = {**STEPS, "fail_disk": 4}  # on brokers with two log dirs
+STEPS_OF_POWER_CUTS = {**STEPS, "write": 12, "kill": 6, "start_without_ends": 6}
 SETTLED_SECONDS = 60.0
 PAUSE_SECONDS = 0.3
 LATEST = -1
@@ -82,9 +85,8 @@ class Twins:
         self.story: list[str] = []
         self._written = 0
 
-    def play(self, steps: int) -> list[str]:
-        """Play so many steps. Return how the clusters differ after the first one after which they do."""
-        kinds = STEPS_OF_DISKS if self._real.settings.second_log_dir else STEPS
+    def play(self, steps: int, kinds: Mapping[str, int] = STEPS) -> list[str]:
+        """Play so many steps. Return how the clusters differ after the first one after which they do. `kinds`: how often each kind of step is drawn."""
         if differences := self._differences():  # a broker may still be creating its logs
             return differences
         for what in self._random.choices(list(kinds), list(kinds.values()), k=steps):
@@ -145,6 +147,21 @@ class Twins:
         self._real.wait_unfenced([broker])
         return f"broker {broker} starts{' without a disk' if self._real.has_failed_log_dir(broker) else ''}"
 
+    def _start_without_ends(self) -> str | None:
+        """Start a broker that was killed. The last batches of its logs are lost, as by a power cut, unless they are known to be flushed."""
+        down = [one for one, broker in self._simulated.brokers.items() if not (broker.running or broker.was_shut_down)]
+        if not down:
+            return None
+        broker = self._random.choice(down)
+        logs = self._simulated.brokers[broker].logs
+        for key in sorted(logs):
+            if (lost := _cut(self._real.brokers[broker].log_dirs, key)) is not None:
+                logs[key].truncate(lost)
+        self._simulated.start(broker, clean=False)
+        self._real.start_node(broker)
+        self._real.wait_unfenced([broker])
+        return f"broker {broker} starts without the ends of its logs"
+
     def _fail_disk(self) -> str | None:
         """Let a disk fail, with the replicas that the real broker has put there."""
         healthy = [one for one in self._alive() if not self._simulated.brokers[one].disks.has_failed]
@@ -165,7 +182,8 @@ class Twins:
         order = self._random.sample(
             self._simulated.controller.partitions[key].replicas, len(self._simulated.controller.partitions[key].replicas)
         )
-        self._simulated.reassign(key, tuple(order))
+        if error := self._simulated.reassign(key, tuple(order)):  # the real cluster takes it, or this raises
+            raise AssertionError(f"{[*self.story, 'reorder']}: the simulated cluster answers {error}")
         self._real.reorder_replicas({key: order})
         return f"{key[0]}-{key[1]} gets the order {order}"
 
@@ -302,6 +320,19 @@ class Twins:
             for topic in answer.topics
             for row in topic.partitions
         }
+
+
+def _cut(log_dirs: Iterable[Path], key: Key) -> int | None:
+    """Cut off the last batch of a log, and return its first offset; None if there is none, or if it may be flushed."""
+    for log in (one / f"{key[0]}-{key[1]}" for one in log_dirs):
+        segments = sorted(log.glob("*.log"))
+        found = [*batches(segments[-1])] if segments else []
+        offset, position = found[-1] if found else (-1, 0)
+        if offset >= recovery_point(log):
+            with segments[-1].open("r+b") as segment:
+                segment.truncate(position)
+            return offset
+    return None
 
 
 def _shown(state: Any, moving: Any, ends: Mapping[int, int]) -> Shown:
