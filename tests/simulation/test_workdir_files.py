@@ -33,6 +33,17 @@ def test_a_broker_is_not_safe_to_start_if_its_verdict_says_so(tmp_path: Path) ->
         assert not files.is_unsafe(3)
 
 
+@pytest.mark.parametrize(
+    ("folder", "counts"), [("journal", True), ("saved", True), ("results", True), ("commands", False), ("plans", False)]
+)
+def test_a_run_that_changes_nothing_may_write_evidence_plans_and_commands(tmp_path: Path, folder: str, counts: bool) -> None:
+    files = WorkdirFiles(tmp_path)
+    before = files.digests()
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "one.json").write_text("{}")
+    assert (files.digests() != before) == counts
+
+
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
     (tmp_path / FOLDER).mkdir(mode=0o700)

@@ -17,7 +17,7 @@ from simulation.kraft import Key
 from simulation.operator import NAME
 
 # What a run that changes nothing may write.
-MAY_BE_WRITTEN = ("landing", "plans", "rehearsal.partitions.json", "rehearsal.moves.json")
+MAY_BE_WRITTEN = ("landing", "plans", "commands", "rehearsal.partitions.json", "rehearsal.moves.json")
 JOURNALS = "journal", "throttles"
 LOCKS = ".lock", ".bytes"  # the latter one counts only while a process that saves has it locked
 
@@ -142,7 +142,7 @@ class WorkdirFiles:
         return {path for path in self.workdir.rglob(".*") if path.is_file() and not path.name.endswith(LOCKS)}
 
     def digests(self, *may_be_written: str) -> list[str]:
-        """Return the files of the workdir, each with a digest, but for those of evidence, of plans and in `may_be_written`."""
+        """Return the files of the workdir, each with a digest, but for those of evidence, of plans, of commands and in `may_be_written`."""
         excepted = (*MAY_BE_WRITTEN, *may_be_written)
         return _digests(one for one in self.workdir.rglob("*") if one.is_file() and one.relative_to(self.workdir).parts[0] not in excepted)
 

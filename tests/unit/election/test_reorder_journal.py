@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
     ChangedOrder,
     Journal,
     foreign,
+    of_other_replicas,
     to_restore,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState
@@ -362,6 +363,14 @@ def test_only_an_order_of_the_present_replicas_is_restored() -> None:
         left = {("orders", 0): (elsewhere, ORDER)}
         assert to_restore(left, {("orders", 0): state((3, 1, 2))}) == {("orders", 0): (1, 2, 3)}
         assert to_restore({("orders", 0): (elsewhere,)}, {("orders", 0): state((3, 1, 2))}) == {}
+
+
+@pytest.mark.parametrize(
+    ("present", "is_other"), [(state((1, 2, 3)), False), (state((3, 1, 2)), False), (state((1, 2)), True), (state((1, 2, 3), "new"), True)]
+)
+def test_a_partition_of_other_replicas_or_another_topic_is_found(present: PartitionState, is_other: bool) -> None:
+    left = {("orders", 0): (ORDER,), ("gone", 0): (ORDER,)}
+    assert of_other_replicas(left, {("orders", 0): present}) == ({("orders", 0)} if is_other else set())
 
 
 def test_an_order_that_another_tool_has_set_is_compared_with_the_first_one_of_the_journal() -> None:
