@@ -437,7 +437,7 @@ class Judges:
             self.add_violation(f"the temporary file {min(left).relative_to(self.files.workdir)} is left")
 
     def state(self, *may_be_written: str) -> tuple[int, list[str]]:
-        """Return how many changes there were, and the files of the workdir, each with a digest, but for those of evidence, of plans, of commands and in `may_be_written`."""
+        """Return how many changes there were, and the files of the workdir, each with a digest, but for those that `WorkdirFiles.digests` leaves out."""
         return self.changes, self.files.digests(*may_be_written)
 
     def _awaiting_election(self) -> set[Key]:
