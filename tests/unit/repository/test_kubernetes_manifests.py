@@ -209,6 +209,12 @@ def test_the_disk_that_is_mounted_is_that_of_the_broker(inventory: InventoryMana
         assert re.fullmatch(rf"{mount['name']}-{CLUSTER}-[\w-]+-{broker}", claim["claimName"])
 
 
+def test_strimzi_does_not_take_the_pods_of_jobs_for_its_own() -> None:
+    # It deletes pods that have the labels of a StrimziPodSet and are not in it.
+    for name in JOBS:
+        assert MANIFESTS[name]["spec"]["template"]["metadata"]["labels"] == {"app.kubernetes.io/name": "kafka-recovery"}
+
+
 def test_both_jobs_have_the_image_of_the_guide_and_the_same_user() -> None:
     (tag,) = re.findall(r"--tag (\S+)", (ROOT / "docs/execution-environments.md").read_text())
     assert {container["image"] for container in CONTAINERS.values()} == {tag}
