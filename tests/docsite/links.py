@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "object": "data", "source": "src"}
+LINKS = {"a": "href", "link": "href", "img": "src", "script": "src", "object": "data", "source": "src", "iframe": "src"}
 SCHEMES = ("http", "https", "mailto")
+# Kinds of `link` that a browser does not load.
+NOT_LOADED = ("author", "canonical", "help", "index", "next", "prev", "search")
+IN_STYLES = re.compile(r"""url\(\s*["']?([^"')\s]+)|@import\s+["']([^"']+)""")
+FROM_ELSEWHERE = re.compile(r"(https?:)?//", re.IGNORECASE)
 
 
 @dataclass
@@ -20,6 +25,7 @@ class Page(HTMLParser):
 
     links: list[str] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
+    loaded: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -29,6 +35,8 @@ class Page(HTMLParser):
         self.anchors |= {value for name in ("id", "name") if (value := given.get(name))}
         if link := given.get(LINKS.get(tag, "")):
             self.links.append(link)
+            if tag != "a" and not (tag == "link" and given.get("rel") in NOT_LOADED):
+                self.loaded.append(link)
 
 
 def broken(site: Path) -> list[str]:
@@ -40,6 +48,23 @@ def broken(site: Path) -> list[str]:
             if why := wrong(link, path, site, pages):
                 found.append(f"{path.relative_to(site)}: {link}: {why}")
     return found
+
+
+def loaded_from_elsewhere(site: Path) -> list[str]:
+    """One line for each address outside of the site that a browser loads with a page, or that a style sheet loads."""
+    pages = {path: read(path).loaded for path in site.rglob("*.html")}
+    styles: dict[Path, list[str]] = {path: [] for path in site.rglob("*.css")}
+    return [
+        f"{path.relative_to(site)}: {address}"
+        for path, loaded in sorted({**styles, **pages}.items())
+        for address in [*loaded, *(style_address(match) for match in IN_STYLES.finditer(path.read_text()))]
+        if FROM_ELSEWHERE.match(address)
+    ]
+
+
+def style_address(match: re.Match[str]) -> str:
+    """The address of a match of IN_STYLES."""
+    return match[1] or match[2]
 
 
 def read(path: Path) -> Page:

@@ -11,17 +11,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
 from docsite.build import sphinx
 from docsite.generated import ansible_labels
-from docsite.links import broken
+from docsite.links import broken, loaded_from_elsewhere, read
 from docsite.places import COLLECTION, EVENT_SOURCES, ROOT
 
 WIDTHS = {"phone": 390, "desk": 1200, "wide": 1920}
 PAGES = (
     "index",
     "readme",
+    "offline-partitions",
+    "cheat-sheet",
+    "reason-codes",
     "runbook",
     "concepts",
     "comparison",
@@ -76,33 +79,93 @@ class Seen:
 
     def __init__(self) -> None:
         self.complaints: list[str] = []
+        self.requests: list[str] = []
 
     def listen(self, page: Page) -> None:
         page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        page.on("request", lambda request: None if request.url.startswith(("file:", "data:")) else self.complaints.append(request.url))
+        page.on("request", self.note)
+
+    def note(self, request: Request) -> None:
+        if not request.url.startswith(("file:", "data:")):
+            self.requests.append(request.url)
+            self.complaints.append(request.url)
 
 
-def test_the_search_works_on_files(site: Path, browser: Browser) -> None:
-    page = browser.new_page()
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    assert loaded_from_elsewhere(site) == []
+
+
+# A code of a file, and a sentence of a screen.
+@pytest.mark.parametrize(
+    ("sought", "found"), [("forked_resolved", "decisions.html"), ("no second broker confirms the replicas", "reason-codes.html")]
+)
+def test_the_search_works_on_files(site: Path, browser: Browser, sought: str, found: str) -> None:
+    page, seen = browser.new_page(), Seen()
+    seen.listen(page)
     page.goto((site / "index.html").as_uri())
-    page.fill("input[name=q]", "forked_resolved")
+    page.fill("input[name=q]", sought)
     page.press("input[name=q]", "Enter")
-    page.wait_for_selector("#search-results li a[href^='decisions.html']", timeout=60_000)
+    page.wait_for_selector(f"#search-results li a[href^='{found}']", timeout=60_000)
+    assert seen.requests == []
     page.close()
+
+
+def test_what_to_do_for_offline_partitions_is_one_click_and_one_screen_away(site: Path, browser: Browser) -> None:
+    """The first command, and what to do for each line that it shows."""
+    height = 900
+    window = browser.new_context(viewport={"width": WIDTHS["desk"], "height": height})
+    page = window.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.locator(".rst-content a", has_text="My partitions are offline").first.click()
+    bottoms = [
+        box["y"] + box["height"]
+        for place in ("pre", "table")
+        if (box := page.locator(f".rst-content {place}").first.bounding_box()) is not None
+    ]
+    assert "streamops.kafka_recovery.status" in page.locator(".rst-content pre").first.inner_text()
+    assert bottoms == sorted(bottoms) and bottoms[-1] <= height
+    window.close()
+
+
+@pytest.mark.parametrize("guide", ["reason-codes", "decisions"])
+def test_every_code_is_an_anchor_of_its_page(site: Path, guide: str) -> None:
+    """As on a Git host: the code, with its underscores."""
+    codes = {code.lower() for code in re.findall(r"(?m)^###? `(\w+)`", (ROOT / f"docs/{guide}.md").read_text())}
+    assert "forked_proven" in codes
+    assert codes <= read(site / f"{guide}.html").anchors
 
 
 def test_the_runbook_is_a_few_sheets_of_paper_with_every_command_whole(site: Path, browser: Browser) -> None:
     window = browser.new_context(viewport={"width": 794, "height": 1123})  # A4
     page = window.new_page()
+    printed(page, site / "runbook.html")
+    assert 1 < sheets(page, "0mm") <= 6
+    window.close()
+
+
+def test_the_cheat_sheet_is_one_sheet_of_paper_with_margins(site: Path, browser: Browser) -> None:
+    window = browser.new_context(viewport={"width": 718, "height": 1047})  # A4 without its margins
+    page = window.new_page()
+    printed(page, site / "cheat-sheet.html")
+    assert sheets(page, "10mm") == 1
+    window.close()
+
+
+def printed(page: Page, path: Path) -> None:
+    """Opens a page as a printer gets it, with every command whole."""
     page.emulate_media(media="print")
-    page.goto((site / "runbook.html").as_uri())
+    page.goto(path.as_uri())
     hidden = "Array.from(document.querySelectorAll('pre')).filter(pre => pre.scrollWidth > pre.clientWidth + 1).map(pre => pre.innerText)"
     assert page.evaluate(hidden) == []
     assert not page.locator(".wy-nav-side").is_visible()
-    (sheets,) = set(re.findall(rb"/Type /Pages\s.*?/Count (\d+)", page.pdf(format="A4"), re.DOTALL))
-    assert 1 < int(sheets) <= 6
-    window.close()
+
+
+def sheets(page: Page, margin: str) -> int:
+    """The number of A4 sheets of a page."""
+    pdf = page.pdf(format="A4", margin={"top": margin, "bottom": margin, "left": margin, "right": margin})
+    (count,) = set(re.findall(rb"/Type /Pages\s.*?/Count (\d+)", pdf, re.DOTALL))
+    return int(count)
 
 
 @pytest.fixture
@@ -158,3 +221,17 @@ def test_links_of_pages_are_followed(tmp_path: Path) -> None:
     (tmp_path / "site/picture.png").touch()
     (tmp_path / "site/a.html").write_text("".join(f'<a href="{link}">x</a>' for link in [*links, *wrong]) + '<img src="gone.svg">')
     assert broken(tmp_path / "site") == [f"a.html: {link}: {why}" for link, why in {**wrong, "gone.svg": "no such file"}.items()]
+
+
+def test_what_a_page_loads_from_elsewhere_is_noticed(tmp_path: Path) -> None:
+    """A link that a reader may follow is not loaded."""
+    (tmp_path / "a.html").write_text(
+        '<a href="https://example.com">x</a><link rel="canonical" href="https://example.com/a"><link rel="stylesheet" href="a.css">'
+        '<script src="//cdn.example.com/x.js"></script><img src="data:image/png;base64,"><style>p { background: url(http://example.com/p) }</style>'
+    )
+    (tmp_path / "a.css").write_text('@import "https://fonts.example.com/f.css"; p { background: url(p.png), url(data:image/png;base64,) }')
+    assert loaded_from_elsewhere(tmp_path) == [
+        "a.css: https://fonts.example.com/f.css",
+        "a.html: //cdn.example.com/x.js",
+        "a.html: http://example.com/p",
+    ]
