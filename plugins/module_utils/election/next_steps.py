@@ -67,7 +67,7 @@ ELECT = {
     PLANNED: "read {plan}, then elect what it designates",
 }
 # A forced election gives up what a lost disk may still hold.
-DISKS_FIRST = "first try to start the lost brokers with their disks. If that is impossible, "
+DISKS_FIRST = "first read the disks of the lost brokers (playbook rescue), and start them. If that is impossible, "
 FORCE = {
     "ahead_of_controller": (
         "plan again; if it stays, the metadata quorum has lost epochs that it issued: find out how, before you elect the partitions by their names"

@@ -13,7 +13,7 @@ LONGEST = 60
 
 _PLAN_AGAIN = "plan again"
 _RUN_AGAIN = "run again"
-_DISKS_FIRST = "try to start the lost brokers. If impossible, force it"
+_DISKS_FIRST = "read the lost brokers' disks, start them. Else force it"
 _FIND_OUT = "find out why before you force it"
 
 # By reason code: why, and what to do.

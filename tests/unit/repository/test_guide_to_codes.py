@@ -109,7 +109,7 @@ def test_the_first_step_does_not_contradict_the_screen(code: str, pair: tuple[st
     first, cost = item(BY_CODE[code], "Do first"), item(BY_CODE[code], "If forced")
     if "force it" in pair[1]:
         assert not cost.startswith(("Cannot be forced", "Nothing to force"))
-    if pair[1].startswith("try to start the lost brokers"):
+    if pair[1].startswith("read the lost brokers' disks"):
         assert first.startswith("Try to start the lost brokers")
     if pair[1].startswith("find out why"):
         assert first.startswith("Find out why")

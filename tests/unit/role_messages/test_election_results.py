@@ -181,7 +181,7 @@ def test_each_reason_has_its_partitions_why_and_the_command_the_cheapest_step_fi
         "  the controller may elect a broker that is coming back: wait for that broker, then plan again",
         "ansible-playbook plan",
         "held (forked), 2: orders-7",
-        "  logs fork, and nothing proves a branch: try to start the lost brokers. If impossible, force it (this is its dry run)",
+        "  logs fork, and nothing proves a branch: read the lost brokers' disks, start them. Else force it (this is its dry run)",
         "ansible-playbook --check --diff streamops.kafka_recovery.recover",
         "All results: /w/results/1/east.json",
     ]

@@ -52,7 +52,7 @@ def test_a_plan_says_why_partitions_are_held() -> None:
         "2 to elect, 4 held, 0 online already, with strategy balanced",
         *TABLE,
         "held (forked), 4: orders-0..3",
-        "  logs fork, and nothing proves a branch: try to start the lost brokers. If impossible, force it",
+        "  logs fork, and nothing proves a branch: read the lost brokers' disks, start them. Else force it",
         "A command for each of them, with files that name partitions:",
         "ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.status",
         "Plan: /w/plans/1/east.json",
