@@ -93,9 +93,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_comparison import change_lines, change_rows, changes
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plan_comparison import (
+    change_lines,
+    change_rows,
+    changes,
+)
 
 
 def plan_diff_info(module: AnsibleModule) -> dict[str, Any]:

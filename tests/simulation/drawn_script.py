@@ -9,6 +9,7 @@ from dataclasses import replace
 from random import Random
 
 from simulation.client_quotas import RATES
+from simulation.confirmed_numbers import CONFIRM, draw_confirmation
 from simulation.damage_patterns import BEFORE_MOVES, FAULTS, FAULTS_OF_MOVES, STRUCK_REQUESTS, draw_damage
 from simulation.disk_script import draw_disks
 from simulation.drawn_forks import with_certain_forks, with_forks, with_forks_to_replay, with_survivors
@@ -38,6 +39,7 @@ DRIFT = (0.0, 0.0, 0.5, 5.0, 100.0)  # seconds
 LATER_RUNS = (10, 12, 16)
 WITH_GROUPS = 0.4  # of histories with replays; after these steps groups commit offsets
 MANY_PARTITIONS, MANY_EPOCHS, PROVEN = 0.02, 0.04, 0.06  # of all histories of elections
+CONFIRMED = 0.15  # of the histories of elections
 LITTLE_TIME = 0.06  # of all histories of elections
 LACKING_FOR_MOVES = 0.25  # of all histories of moves
 HOSTILE, DAMAGED, COMMANDS, LACKING, LIMITED = 0.2, 0.15, 0.15, 0.15, 0.08  # of all histories
@@ -76,7 +78,15 @@ def drawn(seed: int) -> Script:
     script = struck_at_changes(script, Random(f"changes of {seed}"))
     script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
     script = _with_records_to_save(script, Random(f"records to save of {seed}"))
-    return _with_one_broker(_on_oldest_kafka(script, Random(f"Kafka of {seed}")), Random(f"brokers that run of {seed}"))
+    script = _with_one_broker(_on_oldest_kafka(script, Random(f"Kafka of {seed}")), Random(f"brokers that run of {seed}"))
+    return _with_confirmation(script, Random(f"confirmation of {seed}"))
+
+
+def _with_confirmation(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with elections that are confirmed by their numbers."""
+    if script.moves or script.is_certain or random.random() >= CONFIRMED:
+        return script
+    return replace(script, request=replace(script.request, options={**script.request.options, CONFIRM: draw_confirmation(random)}))
 
 
 def _on_oldest_kafka(script: Script, random: Random) -> Script:

@@ -18,6 +18,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
 from simulation.command_operator import CommandOperator
+from simulation.confirmed_numbers import confirmed, judge_confirmed
 from simulation.damaged_files import DamagedFiles
 from simulation.elected_judge import ElectedJudge
 from simulation.events import Events
@@ -256,9 +257,14 @@ class History:
         rows = named_leaders({key: state.replicas for key, state in self._cluster.controller.partitions.items()}, reviews.names)
         self._judges.runs.name({(row["topic"], row["partition"]) for row in rows})
         self._counts["leaders named in first runs"] += len(rows)
-        if not reviews.in_file:
-            return self._operator.elect(run_id, partitions=rows, **options)
-        return self._operator.elect_file(run_id, rows, **options)
+        numbered = confirmed(options, len(rows))
+        result = (
+            self._operator.elect_file(run_id, rows, **numbered)
+            if reviews.in_file
+            else self._operator.elect(run_id, partitions=rows, **numbered)
+        )
+        judge_confirmed(self._judges, options, rows, result)
+        return result
 
     def _await_all(self, seconds: float) -> None:
         """Wait so many seconds, and until brokers that hang, or are cut off, have gone on and are known to be alive."""
@@ -457,7 +463,9 @@ class History:
             if run_id == "first" and self._script.reviews.names is not None:
                 result = self._elect_by_hand(run_id, request.options)
             else:
-                result = self._operator.recover(run_id, named, review, self._judges.judge_plan, request, **given)
+                plans: list[dict[str, Any]] = []
+                result = self._operator.recover(run_id, named, review, lambda plan: self._judge_plan(plan, plans), request, **given)
+                judge_confirmed(self._judges, request.options, plans[0]["partitions"], result)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
             self._counts["recoveries failed"] += 1
@@ -485,6 +493,10 @@ class History:
             self._counts["elected, with lost brokers named"] += names_lost and row["outcome"] == "elected"
             self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
         return result
+
+    def _judge_plan(self, plan: dict[str, Any], plans: list[dict[str, Any]]) -> None:
+        self._judges.judge_plan(plan)
+        plans.append(plan)
 
     def _may_be_predicted(self) -> bool:
         """Return whether the first run does as the one before it, if nothing happens meanwhile."""

@@ -57,6 +57,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.start.rea
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_recovery_result_info import recovery_result_info
 from ansible_collections.streamops.kafka_recovery.plugins.modules.kafka_watermark_info import watermark_info
 from simulation.cluster import SimulatedCluster
+from simulation.confirmed_numbers import confirmed
 from simulation.kraft import Key
 from simulation.replay_producer import SimulatedProducer
 from simulation.request_script import FILE, NO_REQUEST, RequestScript
@@ -246,10 +247,11 @@ class Operator:
         options = {**request.evidence, "strategy": request.strategy or self._strategy}
         self.collect(run_id, keys, request.named == FILE, **options)
         plan = self.plan(run_id, request.strategy, request.evidence.get("topic_strategies"))
-        judge_plan(json.loads(Path(plan["path"]).read_text()))
+        planned = json.loads(Path(plan["path"]).read_text())
+        judge_plan(planned)
         if review:
             self._cluster.world.sleep(review)
-        return self.elect(run_id, **{**request.options, **given})
+        return self.elect(run_id, **{**confirmed(request.options, len(planned["partitions"])), **given})
 
     def collect(self, run_id: str, keys: Iterable[Key] | None = None, in_file: bool = False, **given: Any) -> dict[str, Any]:
         """Write the landing file. `in_file`: partitions are named in a file of KIP-460's form."""

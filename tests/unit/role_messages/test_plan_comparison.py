@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import plan_comparison
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_comparison import change_lines, change_rows, changes
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages import plan_comparison
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plan_comparison import (
+    change_lines,
+    change_rows,
+    changes,
+)
 
 
 def plan(
