@@ -117,8 +117,12 @@ def test_no_transaction_has_an_epoch_of_its_own(release: Release, epochs: set[in
     assert seen == epochs
 
 
+UNSAFE = "no file says that it is not safe to start"
+START = "start while it is cut off"
+
+
 class Hidden:
-    """Broker 3 led alone, and hangs or is cut off until it is fenced. It has a record that the others lack."""
+    """Broker 3 led alone, and hangs or is cut off until it is fenced. It has a record that the others lack. `how`: also START."""
 
     def __init__(self, release: Release, workdir: Path, how: str) -> None:
         self.cluster = cluster_of(release)
@@ -128,7 +132,12 @@ class Hidden:
             self.cluster.shrink(KEY, follower)
         self.cluster.world.wait(1)
         assert self.cluster.write(KEY, "tail", 1)
-        getattr(self.cluster, how)(3, LONG)
+        if how == START:  # it reads no metadata, so it opens no port
+            self.cluster.crash(3)
+            self.cluster.cut_off(3, LONG)
+            self.cluster.start(3, clean=False)
+        else:
+            getattr(self.cluster, how)(3, LONG)
         for _ in range(2):
             self.cluster.world.wait(KNOWN_SECONDS)
             self.judges.watch()
@@ -142,8 +151,14 @@ class Hidden:
         return self.judges.violations
 
 
-@pytest.mark.parametrize("how", ["hang", "cut_off"])
-@pytest.mark.parametrize(("release", "what"), [(NEWEST, "not saved"), (OLDEST, "no file says that it is not safe to start")])
+@pytest.mark.parametrize(
+    ("release", "how", "what"),
+    [
+        *((NEWEST, how, "not saved") for how in ("hang", "cut_off")),
+        (NEWEST, START, UNSAFE),
+        *((OLDEST, how, UNSAFE) for how in ("hang", "cut_off", START)),
+    ],
+)
 def test_a_broker_that_looks_lost_needs_a_verdict_and_any_other_one_is_saved(release: Release, what: str, how: str, tmp_path: Path) -> None:
     (found,) = Hidden(release, tmp_path, how).elect()
     assert found.endswith(what)
