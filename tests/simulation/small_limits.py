@@ -32,7 +32,7 @@ SMALL: tuple[tuple[ModuleType, str, object], ...] = (
     (replica_log_client, "FETCH_ROUNDS", ((2_048, 2), (65_536, 1), (1_048_576, 1))),
     (designated_election, "BATCH", 1),
     (preferred_and_unclean_elections, "BATCH", 1),
-    (preferred_and_unclean_elections, "OLD_SECONDS", 0.1),
+    (preferred_and_unclean_elections, "OLD_SECONDS", 0.02),
     (replica_orders, "REQUEST_LIMIT", 1),
     (save, "PIECE_BYTES", 150),
     (save, "ANSWER_BYTES", 250),
