@@ -116,11 +116,13 @@ class Broker:
     def looks_lost(self) -> bool:
         """Whether it runs, is fenced, and control nodes cannot know that it runs.
 
-        It hangs or is cut off since before it has opened its port, which it opens when it has read the metadata. Or its Kafka is 3.9, which lists no fenced
-        broker.
+        It hangs since before it has opened its port, or was started while it was cut off, so that it reads no metadata and opens none. Or it hangs or is cut
+        off, and its Kafka is 3.9, which lists no fenced broker.
         """
-        is_known = self.has_open_port and not self.cluster.release.is_oldest
-        return self.running and not self.cluster.controller.alive(self.node_id) and (self.hangs or self.cut_off) and not is_known
+        is_oldest = self.cluster.release.is_oldest
+        is_known = self.has_open_port and not is_oldest
+        stands_still = self.hangs or (self.cut_off and (is_oldest or self.fetched_at < self.started_at))
+        return self.running and not self.cluster.controller.alive(self.node_id) and stands_still and not is_known
 
     def create(self, key: Key, log: Log) -> None:
         """Create a replica, on one of the disks."""

@@ -83,8 +83,8 @@ def drawn(seed: int) -> Script:
 
 
 def _with_confirmation(script: Script, random: Random) -> Script:
-    """Return the script, of some seeds with elections that are confirmed by their numbers."""
-    if script.moves or script.is_certain or random.random() >= CONFIRMED:
+    """Return the script, of some seeds with elections that are confirmed by their numbers. None has a fault that must strike a run which elects."""
+    if script.moves or script.is_certain or script.strike or random.random() >= CONFIRMED:
         return script
     return replace(script, request=replace(script.request, options={**script.request.options, CONFIRM: draw_confirmation(random)}))
 
