@@ -77,8 +77,17 @@ def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return added
 
 
+def bounds_of(loss: Mapping[str, Any]) -> dict[str, int]:
+    """Return the bounds of the loss of one partition of a plan, for `range_of`. Their sums over several partitions are theirs."""
+    return {
+        "partitions": 1,
+        **{name: loss[name] or 0 for name in ("lower_bound", "upper_bound")},
+        **{f"{name}_known": int(loss[name] is not None) for name in ("lower_bound", "upper_bound")},
+    }
+
+
 def range_of(bounds: Mapping[str, Any]) -> str:
-    """Return the bounds of rows of `total` as a short text, `unknown` if none are known."""
+    """Return the bounds of rows of `total`, or of `bounds_of`, as a short text, `unknown` if none are known."""
     if not bounds["partitions"]:
         return "none"
     if not bounds["lower_bound_known"] and not bounds["upper_bound_known"]:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import printable
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, range_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import bounds_of, count, number, range_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
 
@@ -41,15 +41,13 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
 
 
 def _planned(plan: Mapping[str, Any]) -> dict[TopicPartition, Planned]:
-    elected = ((row, Planned(f"broker {row['designatedLeader']} ({row['evidence']})", _loss(row["loss"]))) for row in plan["partitions"])
+    elected = (
+        (row, Planned(f"broker {row['designatedLeader']} ({row['evidence']})", range_of(bounds_of(row["loss"]))))
+        for row in plan["partitions"]
+    )
     held = ((row, Planned(f"held ({row['reason_code']})")) for row in plan["held"])
     online = ((row, Planned("online")) for row in plan["online"])
     return {(row["topic"], row["partition"]): planned for row, planned in chain(elected, held, online)}
-
-
-def _loss(loss: Mapping[str, Any]) -> str:
-    bounds = {name: loss[name] for name in ("lower_bound", "upper_bound")}
-    return range_of({"partitions": 1, **bounds, **{f"{name}_known": int(bound is not None) for name, bound in bounds.items()}})
 
 
 def change_lines(found: Sequence[Change], name: str) -> list[str]:

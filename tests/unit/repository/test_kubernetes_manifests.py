@@ -76,11 +76,16 @@ def test_the_user_is_one_of_strimzi() -> None:
         assert resource.get("patternType", "literal") == "literal"
 
 
+def in_kafka(operation: str) -> str:
+    """Return the name of an operation as Kafka has it: DESCRIBE_CONFIGS for DescribeConfigs."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", operation).upper()
+
+
 def granted() -> set[Acl]:
     """Return the ACLs of the manifest, with Kafka's names."""
     rules = USER["spec"]["authorization"]["acls"]
     return {
-        (re.sub(r"(?<!^)(?=[A-Z])", "_", operation).upper(), RESOURCE_TYPES[rule["resource"]["type"]], rule["resource"].get("name", ""))
+        (in_kafka(operation), RESOURCE_TYPES[rule["resource"]["type"]], rule["resource"].get("name", ""))
         for rule in rules
         for operation in rule["operations"]
     }
@@ -94,7 +99,7 @@ def documented() -> set[Acl]:
         arguments = shlex.split(line)
         options = arguments[arguments.index("--operation") + 1 :]
         kind = options[1].removeprefix("--").replace("-", "_").upper()
-        found.add((re.sub(r"(?<!^)(?=[A-Z])", "_", options[0]).upper(), kind, options[2] if kind != "CLUSTER" else ""))
+        found.add((in_kafka(options[0]), kind, options[2] if kind != "CLUSTER" else ""))
     return found
 
 

@@ -212,7 +212,7 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
             writer.add_lines(section, lines)
             plan.counts[section, word] += 1
             if section == PARTITIONS:
-                _count_election(plan, (topic, partition), lines)
+                _count_election(plan, (topic, partition), word, lines)
             elif section == HELD:
                 plan.groups.hold((topic, partition), word)
         if frame != worker.FRAME_LINES:
@@ -220,12 +220,11 @@ def write_plan(plan: Plan, options: Options, rows: Iterable[Sequence[Any]]) -> N
     plan.file_sha256 = writer.file_sha256
 
 
-def _count_election(plan: Plan, key: TopicPartition, lines: str) -> None:
+def _count_election(plan: Plan, key: TopicPartition, evidence: str, lines: str) -> None:
     """Count an entry of a plan. `lines`: its fields as JSON, in the order of the plan file."""
     texts = dict(zip(plan_file.FIELDS[PARTITIONS], lines.split("\n"), strict=True))
     plan.truncated.update(_truncated(texts))
-    leader, evidence, loss = (json.loads(texts[name]) for name in ("designatedLeader", "evidence", "loss"))
-    plan.groups.elect(key, leader, evidence, loss)
+    plan.groups.elect(key, int(texts["designatedLeader"]), evidence, json.loads(texts["loss"]))
 
 
 def _truncated(texts: Mapping[str, str]) -> dict[str, int]:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import bounds_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import MOST_NAMED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
@@ -38,27 +40,9 @@ class Group:
 
 @dataclass
 class Elections(Group):
-    """Partitions to elect. Their bounds are sums over those for which they are known, as in `phrases.total`."""
+    """Partitions to elect. `loss`: sums of `phrases.bounds_of`."""
 
-    lower_bound: int = 0
-    lower_bound_known: int = 0
-    upper_bound: int = 0
-    upper_bound_known: int = 0
-
-    def add_loss(self, loss: Mapping[str, Any]) -> None:
-        """Add the loss of a partition, as its entry has it."""
-        if loss["lower_bound"] is not None:
-            self.lower_bound += loss["lower_bound"]
-            self.lower_bound_known += 1
-        if loss["upper_bound"] is not None:
-            self.upper_bound += loss["upper_bound"]
-            self.upper_bound_known += 1
-
-    @property
-    def bounds(self) -> dict[str, int]:
-        """Return the bounds with the number of partitions, for `phrases.range_of`."""
-        names = ("lower_bound", "lower_bound_known", "upper_bound", "upper_bound_known")
-        return {"partitions": self.count, **{name: getattr(self, name) for name in names}}
+    loss: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
@@ -72,7 +56,7 @@ class PlanGroups:
         """Add a partition to elect."""
         group = self.elections.setdefault((leader, evidence), Elections())
         group.add(key)
-        group.add_loss(loss)
+        group.loss.update(bounds_of(loss))
 
     def hold(self, key: TopicPartition, reason_code: str) -> None:
         """Add a partition that is held."""
@@ -82,11 +66,16 @@ class PlanGroups:
         """Return `elections`, those first whose loss has no upper bound or a high one, and `held_reasons`, by code."""
         dearest = sorted(
             self.elections.items(),
-            key=lambda item: (item[1].upper_bound_known == item[1].count, -item[1].upper_bound, -item[1].lower_bound, item[0]),
+            key=lambda item: (
+                item[1].loss["upper_bound_known"] == item[1].count,
+                -item[1].loss["upper_bound"],
+                -item[1].loss["lower_bound"],
+                item[0],
+            ),
         )
         return {
             "elections": [
-                {"leader": leader, "evidence": evidence, "count": group.count, "ranges": group.ranges, "loss": group.bounds}
+                {"leader": leader, "evidence": evidence, "count": group.count, "ranges": group.ranges, "loss": dict(group.loss)}
                 for (leader, evidence), group in dearest
             ],
             "held_reasons": [
