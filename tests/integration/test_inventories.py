@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from integration.listeners import closed_port
-from integration.support import CHECKOUT, Played, play
+from integration.support import ALL_TASKS, CHECKOUT, Played, play
 
 from rig.fleet import write_inventory
 
@@ -37,7 +37,7 @@ def password(tmp_path: Path) -> Iterator[Path]:
 
 
 def ansible(command: str, *argv: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg")}
+    environment = {**ALL_TASKS, **os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg")}
     return subprocess.run(
         [str(BIN / command), *argv], env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )

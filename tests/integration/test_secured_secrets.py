@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 from integration.secured import KEY, OAUTH, PLAIN, SCRAM, TO_RECOVER, Fortress
-from integration.support import CHECKOUT, GIVE_UP_SECONDS, Operator, outcomes
+from integration.support import ALL_TASKS, CHECKOUT, GIVE_UP_SECONDS, Operator, outcomes
 from unit.git_http import git_server, stored_token
 from unit.git_remotes import Forge, git, ssh_key
 
@@ -79,6 +79,7 @@ def watched(playbook: str, home: Path, inventory: Path, variables: dict[str, Any
     argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, "-i", str(inventory), "-vvv", "--diff"]
     argv += ["-e", json.dumps(variables)]
     environment = {
+        **ALL_TASKS,
         **os.environ,
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),

@@ -62,6 +62,7 @@ def test_no_control_character_of_a_cluster_reaches_the_terminal(form: str, tmp_p
         **os.environ,
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_DISPLAY_OK_HOSTS": "true",
         "ANSIBLE_LIBRARY": str(tmp_path / "library"),
         "ANSIBLE_CALLBACK_RESULT_FORMAT": form,
     }

@@ -59,7 +59,8 @@ def shown(lines: Sequence[str], folder: Path) -> list[str]:
     (folder / "lines.json").write_text(json.dumps(lines))
     playbook = str(Path(sys.executable).parent / "ansible-playbook")
     argv = [playbook, "-i", "localhost,", "-c", "local", "-e", f"lines_file={folder / 'lines.json'}", str(folder / "play.yml")]
-    environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    shows = {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_DISPLAY_OK_HOSTS": "true"}
+    environment = {**os.environ, **shows}
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
     # The checkout's ansible.cfg shows on stderr what fails.
     debug, failure = done.stdout, done.stderr
