@@ -84,17 +84,18 @@ changes:
       loss_after: 0 to 240
 """
 
-from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import newest_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_explanation import RunFiles
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plan_comparison import (
     change_lines,
     change_rows,
@@ -105,16 +106,19 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 def plan_diff_info(module: AnsibleModule) -> dict[str, Any]:
     """Return what RETURN documents."""
     params = module.params
-    plans = Path(params["workdir"]).absolute() / "plans"
-    mounts.list_folder(plans)
-    name = safe_name("cluster", params["cluster"]) + ".json"
-    after = plans / safe_name("run_id", params["run_id"]) / name
-    before = plans / safe_name("compare_with", params["compare_with"]) / name if params["compare_with"] else _newest_other(plans, after)
-    new = _load(plans, after)
+    files = RunFiles(Path(params["workdir"]).absolute(), params["run_id"], params["cluster"])
+    after = files.path("plans")
+    newest = newest_first(files.workdir, "plans", params["cluster"])
+    before: Path | None
+    if params["compare_with"]:
+        before = replace(files, run_id=safe_name("compare_with", params["compare_with"])).path("plans")
+    else:
+        before = next(iter(newest[newest.index(after) + 1 if after in newest else 0 :]), None)
+    new = _load(files.workdir, after)
     if before is None:
         lines = ["There is no earlier plan to compare with"]
         return {"changed": False, "compared_with": None, "changed_partitions": 0, "lines": lines, "changes": []}
-    old = _load(plans, before)
+    old = _load(files.workdir, before)
     if old["cluster_id"] != new["cluster_id"]:
         raise RecoveryError(f"{before} is a plan of another cluster than {after}: name a run with a plan of this one in compare_with")
     found = changes(old, new)
@@ -127,23 +131,12 @@ def plan_diff_info(module: AnsibleModule) -> dict[str, Any]:
     }
 
 
-def _load(plans: Path, path: Path) -> dict[str, Any]:
-    check_inside(plans.parent, path)
+def _load(workdir: Path, path: Path) -> dict[str, Any]:
+    check_inside(workdir, path)
     plan = plan_file.load(path)
     if "plan_id" not in plan:
         raise RecoveryError(f"{path} is a bare KIP-1275 file, not the plan of a run: name another run")
     return plan
-
-
-def _newest_other(plans: Path, plan: Path) -> Path | None:
-    """Return the newest plan of the same cluster that another run wrote before, None if there is none."""
-    written: dict[Path, int] = {}
-    for path in plans.glob(f"*/{plan.name}"):
-        with suppress(OSError):  # another run may remove it
-            written[path] = path.lstat().st_mtime_ns
-    own = written.pop(plan, None)
-    before = [path for path, at in written.items() if own is None or at <= own]
-    return max(before, key=lambda path: written[path], default=None)
 
 
 def main() -> None:

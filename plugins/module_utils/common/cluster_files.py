@@ -31,6 +31,17 @@ _CLUSTER_ID = re.compile(r"[A-Za-z0-9_.\-]{1,100}")
 _SHAPE = {"cluster_id": strict_json.Name()}
 
 
+def newest_first(workdir: Path, kind: str, cluster: str) -> list[Path]:
+    """Return the files `<workdir>/<kind>/<run_id>/<cluster>.json` of all runs, the newest first. Those that are removed meanwhile are left out."""
+    mounts.list_folder(workdir / kind)
+    changed: dict[Path, int] = {}
+    with suppress(OSError):
+        for path in (workdir / kind).glob(f"*/{cluster}.json"):
+            with suppress(OSError):
+                changed[path] = path.lstat().st_mtime_ns
+    return sorted(changed, key=lambda path: changed[path], reverse=True)
+
+
 def checked_id(cluster_id: str) -> str:
     """Return a cluster id, as brokers report it. Raises RecoveryError if it cannot be a part of a file name."""
     if not _CLUSTER_ID.fullmatch(cluster_id):

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts, strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import strict_json
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import newest_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import (
     check_inside,
@@ -164,13 +165,9 @@ def _parsed(workdir: Path, path: Path) -> dict[str, Any]:
 
 def _newest_run(workdir: Path, cluster: str) -> str:
     """Return the newest run that elected partitions of this cluster, or "" if there is none. Results that cannot be used are skipped."""
-    paths: list[Path] = []
-    mounts.list_folder(workdir / "results")
-    with suppress(OSError):
-        # A file may be newer than its results: `note_impact` writes it again.
-        paths = sorted((workdir / "results").glob(f"*/{cluster}.json"), key=lambda path: path.lstat().st_mtime, reverse=True)
     runs = []
-    for path in paths[:NEWEST_RESULTS]:
+    # A file may be newer than its results: `note_impact` writes it again.
+    for path in newest_first(workdir, "results", cluster)[:NEWEST_RESULTS]:
         with suppress(OSError, ContentError, RecoveryError):
             results = _parsed(workdir, path)
             # A repeated run finds its partitions online.
