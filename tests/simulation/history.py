@@ -119,7 +119,9 @@ class History:
             else DamagedFiles(script.damaged, commands, self._judges, self._counts, self._world.tell)
         )
         self._commands = (
-            None if script.commands is None else OtherCommands(script.commands, self._cluster, commands, self._judges, self._counts)
+            None
+            if script.commands is None
+            else OtherCommands(script.commands, self._cluster, commands, self._judges, self._events, self._counts)
         )
         disks = script.disks
         self._rescue = None if disks is None else Rescue(disks, script.seed, self._cluster, workdir, self._judges, self._counts)

@@ -19,14 +19,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats i
 from simulation import falsified_elections, story_lines
 from simulation.cluster import SimulatedCluster
 from simulation.command_operator import CommandOperator
+from simulation.events import Events
 from simulation.judges import Judges, name
 from simulation.kraft import NO_LEADER
 from simulation.operator import NAME, SAVED
+from simulation.unclean_elections import UncleanElections
 
 PREFERRED, UNCLEAN = "preferred", "unclean"
 RUN = "commands"
 OTHER_BYTES = 60
 OUT_OF_REACH, LONGEST_FAULT = 600.0, 8.0  # seconds
+ROUNDS = 3  # of unclean elections while others act
 STOPPED, MOST_STEPS = 0.3, 150  # of the commands before and after the recovery
 # Options of kafka_records_info, each with the values that are drawn for it.
 SELECTIONS: Mapping[str, tuple[Any, ...]] = {
@@ -46,7 +49,10 @@ SELECTIONS: Mapping[str, tuple[Any, ...]] = {
 class OtherCommands:
     """Runs other commands. `number` chooses which, and their options."""
 
-    def __init__(self, number: int, cluster: SimulatedCluster, operator: CommandOperator, judges: Judges, counts: Counter[str]) -> None:
+    def __init__(
+        self, number: int, cluster: SimulatedCluster, operator: CommandOperator, judges: Judges, events: Events, counts: Counter[str]
+    ) -> None:
+        self._unclean = UncleanElections(number, cluster, events, counts)
         self._random, self._cluster, self._operator, self._judges, self._counts = Random(number), cluster, operator, judges, counts
         self._signals, self._faults = Random(f"signals of {number}"), Random(f"faults of {number}")
 
@@ -86,6 +92,16 @@ class OtherCommands:
         self._judges.elects_preferred = False
         if elects_uncleanly:
             self._do("unclean leaders", partial(self._elect, UNCLEAN))
+            self._elect_while_others_act()
+
+    def _elect_while_others_act(self) -> None:
+        """Elect uncleanly after leaders were lost again, while a node fails and another tool acts, and once more in peace."""
+        for _ in range(ROUNDS):
+            self._unclean.lose_leaders()
+            self._unclean.interfere()
+            self._do("unclean leaders while others act", partial(self._elect, UNCLEAN, attempts=2))
+            self._do("unclean leaders once more", partial(self._elect, UNCLEAN))
+            self._unclean.start_all()
 
     def _elect_with_false_answers(self) -> None:
         """Elect preferred leaders while brokers say of that what is not so."""
@@ -121,11 +137,12 @@ class OtherCommands:
         self._do("preferred leaders without brokers", partial(self._elect, PREFERRED))
         self._cluster.world.wait(OUT_OF_REACH)
 
-    def _elect(self, kind: str, answer_is_false: bool = False, **given: Any) -> dict[str, Any]:
+    def _elect(self, kind: str, answer_is_false: bool = False, attempts: int | None = None, **given: Any) -> dict[str, Any]:
         keys = sorted(self._cluster.controller.partitions)
         named = self._random.choice((None, keys, [*keys[:1], ("orders", 99)]))
         changes = self._judges.changes
-        result = self._operator.elect_leaders(kind, named, election_attempts=self._random.choice((0, 1)), **given)
+        drawn = self._random.choice((0, 1))
+        result = self._operator.elect_leaders(kind, named, election_attempts=drawn if attempts is None else attempts, **given)
         if not given and not answer_is_false:
             self._judge_changed(result, changes)
         for row in result["results"]:

@@ -38,6 +38,7 @@ KINDS = (
     "histories with wrong answers", "elections with wrong answers", "runs in check mode with wrong answers",
     "documents with wrong values", "damaged files refused", "files damaged", "files damaged before a run", "elections by edited plans and evidence",
     "other commands refused", "records exported", "preferred leaders: elected", "unclean leaders: held", "replicas saved without an election",
+    "unclean leaders: elected", "other tools that act during unclean elections",
     "wrong answers of hosts", "runs: status", "standing throttles that expire by a wrong clock",
     "histories with a login that lacks permissions", "replays that got SIGTERM",
     "other commands that got SIGTERM", "runs in check mode with damaged files", "replays in check mode with wrong answers",
