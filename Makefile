@@ -9,6 +9,7 @@
 # make molecule  all molecule scenarios; make test runs one of them
 # make docs    the documentation site, every link in it followed: .cache/docs/html/index.html
 # make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
+# make release   artifact, checksums and signatures of the commit that is checked out: KEY=release@example.com
 # make adoption  what Ansible's own tools say of it on every ansible-core that it supports: CELLS=py3.12-core-2.21 CHECKS="sanity units"
 # make quickstart  the quick start of the README, followed to the letter
 # make changelog  takes the fragments of changelogs/fragments into the release that galaxy.yml names, and writes CHANGELOG.md
@@ -63,7 +64,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long test-long-clusters molecule clusters on-long on-mutants on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long test-long-clusters molecule clusters on-long on-mutants on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart release changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -184,6 +185,9 @@ adoption: setup
 
 quickstart: setup
 	$(BIN)/pytest tests/integration/test_quick_start.py
+
+release: setup
+	@$(BIN)/python -m release --key '$(KEY)'
 
 changelog: setup
 	@$(BIN)/antsibull-changelog lint

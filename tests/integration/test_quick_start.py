@@ -11,12 +11,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from adoption import trees
 from integration import damaged
 from integration.support import CHECKOUT
+from release.__main__ import release
+from release.gnupg import home_with_key
 
 from rig import Damage, KafkaCluster
 
@@ -25,10 +28,9 @@ PARTITIONS = 4
 GIVE_UP_SECONDS = 1800  # it downloads half a gigabyte
 
 
-def blocks() -> list[tuple[str, str]]:
-    """The fenced blocks of the quick start in their order: language and text."""
-    text = (CHECKOUT / "README.md").read_text()
-    section = re.search(r"(?ms)^## Quick start\n(.*?)^## ", text)
+def blocks(page: str = "README.md", heading: str = "Quick start") -> list[tuple[str, str]]:
+    """The fenced blocks of a section, the quick start for one, in their order: language and text."""
+    section = re.search(rf"(?ms)^## {heading}\n(.*?)^## ", (CHECKOUT / page).read_text())
     assert section
     return re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", section[1])
 
@@ -90,26 +92,56 @@ def repository(tmp_path: Path) -> Path:
     return tree
 
 
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """An empty home."""
+    made = tmp_path / "home"
+    made.mkdir()
+    yield made
+    subprocess.run(["gpgconf", "--kill", "all"], env={**os.environ, "GNUPGHOME": str(made / ".gnupg")}, check=False, timeout=60)
+
+
+def release_into(home: Path, checkout: Path) -> str:
+    """Put a release of `checkout`, and the key that has signed it, into a home. Return the commands that verify and install it."""
+    with home_with_key("release@example.com") as keys, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GNUPGHOME", str(keys))
+        for path in release(checkout, home.parent / "dist", "release@example.com"):
+            shutil.copy(path, home)
+        exported = subprocess.run(["gpg", "--armor", "--export", "release@example.com"], capture_output=True, check=True).stdout
+        (home / "streamops-release-key.asc").write_bytes(exported)
+    ((language, commands),) = blocks("docs/releases.md", "Verify a release")
+    assert language == "sh"
+    return commands
+
+
 @pytest.mark.long
-def test_the_quick_start_recovers_a_cluster(repository: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
+@pytest.mark.parametrize("source", ["git", "artifact"])
+def test_the_quick_start_recovers_a_cluster(source: str, repository: Path, home: Path) -> None:
     with KafkaCluster("quick", brokers=4, session_timeout=6, heap="300m", properties=damaged.PROPERTIES) as cluster:
         damage = Damage(cluster)
         damage.add("lagging", PARTITIONS, TOPIC)
         damage.inflict()
-        stranger = Stranger(
-            home,
-            {
-                "https://github.com/streamops/kafka_recovery.git": f"file://{repository}",
-                "broker-1.east.example.com:9092,broker-2.east.example.com:9092": cluster.bootstrap_servers,
-            },
-        )
+        put_in = {
+            "https://github.com/streamops/kafka_recovery.git": f"file://{repository}",
+            "broker-1.east.example.com:9092,broker-2.east.example.com:9092": cluster.bootstrap_servers,
+        }
+        if source == "artifact":
+            put_in["ansible-galaxy collection install git+https://github.com/streamops/kafka_recovery.git\n"] = release_into(
+                home, repository
+            )
+        # The longest first: it has a shorter one in it.
+        stranger = Stranger(home, dict(sorted(put_in.items(), key=lambda item: -len(item[0]))))
         steps = blocks()
-        assert [language for language, _text in steps] == ["sh", "yaml", "sh", "sh", "sh"]
-        install, inventory, plan, rehearse, recover = steps
+        assert [language for language, _text in steps] == ["sh", "yaml", "sh", "sh", "sh", "sh"]
+        install, inventory, status, plan, rehearse, recover = steps
         stranger.follow(*install)
+        if source == "artifact":
+            assert "streamops-kafka_recovery-1.0.0-rc.1.tar.gz: OK" in stranger.log, stranger.log
+            assert "are internally consistent with its manifest" in stranger.log, stranger.log
         stranger.follow(*inventory)
+
+        stranger.follow(*status)
+        assert f"{PARTITIONS} partitions have no live leader" in stranger.log
 
         stranger.follow(*plan)
         (planned,) = (home / "recovery/plans").glob("*/east.json")

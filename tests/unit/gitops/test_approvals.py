@@ -16,6 +16,7 @@ import pytest
 from git_approvals import PATH, judged, refused, the_one
 from git_proposals import FOLDER, committed, plan, proposed, results
 from git_remotes import Forge, Person, git, signing, ssh_key, with_a_key
+from release.gnupg import home_with_key
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import mounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.gitops.approval_rules import Rules
@@ -222,13 +223,8 @@ def test_a_signed_merge_of_something_else_does_not_sign_an_edit_that_came_later(
 
 
 def test_signatures_of_gpg_count_where_the_keyring_trusts_the_key(forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = Path(
-        subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip()
-    )  # a short path: gpg's socket is in it
-    monkeypatch.setenv("GNUPGHOME", str(home))
-    try:
-        make = ["gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "ada@example.com", "ed25519", "sign", "never"]
-        subprocess.run(make, check=True, capture_output=True, timeout=120)
+    with home_with_key("ada@example.com") as home:
+        monkeypatch.setenv("GNUPGHOME", str(home))
         path = plan(tmp_path)
         proposed(forge, path)
         Person(forge.ada.clone, ["-c", "user.signingKey=ada@example.com", "-c", "gpg.format=openpgp"]).merge("recovery/r1")
@@ -238,6 +234,3 @@ def test_signatures_of_gpg_count_where_the_keyring_trusts_the_key(forge: Forge, 
         trust = subprocess.run(["gpg", "--export-ownertrust"], capture_output=True, text=True, check=True).stdout.replace(":6:", ":2:")
         subprocess.run(["gpg", "--batch", "--import-ownertrust"], input=trust, text=True, check=True, capture_output=True)
         assert refused(forge, tmp_path, path, rules=Rules(True))[0] == "unsigned", "a key that is only known"
-    finally:
-        subprocess.run(["gpgconf", "--kill", "all"], check=False, env={**os.environ, "GNUPGHOME": str(home)}, timeout=60)
-        subprocess.run(["rm", "-rf", str(home)], check=True)
