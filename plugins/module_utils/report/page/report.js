@@ -235,7 +235,7 @@ function revealPartition(name) {
   if (!row.child.isShown()) toggle(table, source, row);
   document.querySelector("tr.linked")?.classList.remove("linked");
   row.node().classList.add("linked");
-  row.node().scrollIntoView({ block: "center" });
+  row.node().scrollIntoView({ block: "center", behavior: "instant" });
   row.node().querySelector("button.more").focus({ preventScroll: true });
 }
 
