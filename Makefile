@@ -42,6 +42,7 @@ DENO = DENO_DIR=.cache/deno DENO_NO_UPDATE_CHECK=1 $(BIN)/deno
 PAGE := plugins/module_utils/report/page
 COLLECTION := .cache/collections/ansible_collections/streamops/kafka_recovery
 WITNESS := .cache/witness/witness
+AXE := .cache/axe/node_modules/axe-core/axe.min.js
 
 SEED ?= 1
 RUNS ?= 5
@@ -70,7 +71,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 help:
 	@sed -n '/^#/!q; s/^# //p' Makefile
 
-setup: .venv/.ready $(COLLECTION) $(if $(shell command -v go),$(WITNESS))
+setup: .venv/.ready $(COLLECTION) $(if $(shell command -v go),$(WITNESS)) $(if $(shell command -v npm),$(AXE))
 	@$(BIN)/python -m rig jars --version $(KAFKA_VERSION)
 
 .venv/.ready: requirements.txt requirements-dev.txt
@@ -89,6 +90,11 @@ $(COLLECTION):
 # Tests that need this program are skipped without it, so a Go that cannot build it (too old, no proxy) stops nothing.
 $(WITNESS): $(wildcard tests/witness/go/*)
 	@cd tests/witness/go && go vet . && go build -o ../../../$@ . || echo "The witness in Go was not built: the tests that need it are skipped."
+
+# Judges the report page in tests. Nothing of it is in the collection. The script has the time of its release: without touch make would fetch it each time.
+$(AXE): $(wildcard tests/unit/axe/*)
+	@mkdir -p .cache/axe && cp tests/unit/axe/*.json .cache/axe
+	@npm ci --prefix .cache/axe --ignore-scripts --no-audit --no-fund --silent && touch $@ || echo "axe-core was not fetched: tests that judge the report page will fail."
 
 demo: setup
 	@$(BIN)/python -m demo

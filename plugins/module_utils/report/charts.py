@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.re
 
 
 def charts(doc: Mapping[str, Any]) -> dict[str, Any]:
-    """Return each chart of the page as SVG, and its legend (column → label), from the report's document."""
+    """Return each chart of the page as SVG (`wide` and `narrow`), and its legend (column → label), from the report's document."""
     clusters = [{"cluster": row["cluster"], **row["outcomes"]} for row in doc["clusters"] if row["partitions"]]
     outcomes = {key: OUTCOME_LABELS[key] for key in SHOWN_FIRST if doc["totals"]["outcomes"][key]}
     kinds: Sequence[Mapping[str, Any]] = [
@@ -25,10 +25,16 @@ def charts(doc: Mapping[str, Any]) -> dict[str, Any]:
     ]
     lines = {"offline": "offline", "one_failure": "one failure from offline"}
     return {
-        "outcomes": Markup(svg.bars(clusters, "cluster", outcomes, "Partitions by outcome, one bar per cluster")),
+        "outcomes": _both(svg.bars, clusters, "cluster", outcomes, "Partitions by outcome, one bar per cluster"),
         "outcome_legend": outcomes,
-        "risks": Markup(svg.bars(kinds, "risk", {"partitions": "partitions"}, "Partitions by risk")),
+        "risks": _both(svg.bars, kinds, "risk", {"partitions": "partitions"}, "Partitions by risk"),
         "risk_legend": {"partitions": "partitions in the newest snapshots"},
-        "trend": Markup(svg.days(doc["trend"], lines, "Partitions offline and one failure from offline, day by day")),
+        "trend": _both(svg.days, doc["trend"], lines, "Partitions offline and one failure from offline, day by day"),
         "trend_legend": lines,
     }
+
+
+def _both(draw: Callable[..., str], *arguments: Any) -> dict[str, Markup]:
+    """Return a chart for a wide and a narrow screen, of which the style sheet shows one. Empty without rows."""
+    found = {name: draw(*arguments, width=width) for name, width in (("wide", svg.WIDE), ("narrow", svg.NARROW))}
+    return {name: Markup(chart) for name, chart in found.items() if chart}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, count, number, verb
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED
 
 
@@ -33,11 +33,14 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
         return _offline_later(newer)
     if totals["partitions"]:
         elected = totals["outcomes"].get(Outcome.ELECTED, 0)
+        given = sum(totals["outcomes"].get(outcome, 0) for outcome in GIVEN_A_LEADER)
         text = f"{_every(totals['partitions'])} a leader"
         if elected:
             text += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected"
+        elif not given:
+            text += ", and had one before"
         following = f"{outlook}." if outlook and document["risk_is_newer"] else "Nothing is left to elect."
-        return {"state": "recovered", "text": f"{text}.", "next": " ".join(filter(None, (following, downstream)))}
+        return {"state": "recovered" if given else "calm", "text": f"{text}.", "next": " ".join(filter(None, (following, downstream)))}
     if document["runs"]:
         return {"state": "calm", "text": "The last run found no partition without a leader.", "next": f"{outlook}." if outlook else ""}
     if risk["snapshots"]:

@@ -24,12 +24,15 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
+    anchors,
     charts,
+    moments,
     page_context,
     page_files,
     page_tables,
     partition_figure,
     svg,
+    terms,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
     OUTCOME_LABELS,
@@ -69,13 +72,21 @@ def embedded(value: Any) -> Markup:
 def page(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
     """Return the page of a document (see `document.collect`). `files`: the files of `page_files` by name."""
     # Without control characters, which could hide text, reverse it or start a new line.
-    doc = printable_tree(document)
+    doc = moments.with_moments(printable_tree(document))
     script = f"{datatables()}\n{files[page_files.SCRIPT]}"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment = jinja2.Environment(loader=jinja2.DictLoader(files), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters.update(grouped=number, spaced=spaced, capitalised=capital, signed=page_context.signed)
-    environment.globals.update(cut=page_context.cut, risk_titles=page_context.RISK_TITLES)
-    data = {"tables": page_tables.tables(doc), "outcomes": OUTCOME_LABELS, "order": SHOWN_FIRST, "without_leader": WITHOUT_LEADER}
+    environment.filters.update(grouped=number, spaced=spaced, capitalised=capital, signed=page_context.signed, moment=moments.moment)
+    environment.globals.update(
+        cut=page_context.cut, risk_titles=page_context.RISK_TITLES, meanings=terms.MEANINGS, term_anchor=anchors.term_anchor
+    )
+    data = {
+        "tables": page_tables.tables(doc),
+        "outcomes": OUTCOME_LABELS,
+        "order": SHOWN_FIRST,
+        "without_leader": WITHOUT_LEADER,
+        "terms": {row["code"]: anchors.term_anchor(row["code"]) for row in terms.terms(doc)},
+    }
     return environment.get_template(page_files.TEMPLATE).render(
         doc=doc,
         policy=f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",

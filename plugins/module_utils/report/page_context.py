@@ -1,16 +1,16 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The variables of the report page's template: sections, tiles and sentences. Pure: no I/O."""
+"""The variables of the report page's template: sections and sentences. Pure: no I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number, range_of
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import answers, consumers, terms
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import RECOVERED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import lost_records
 
 Document = Mapping[str, Any]
@@ -24,16 +24,6 @@ RISK_TITLES = {
     "same_rack": "all in-sync replicas in one rack",
     "far_behind": "a replica outside the ISR is far behind",
     "under_replicated": "not all replicas in sync",
-}
-
-STATES = {
-    "offline": "Partitions are offline",
-    "planned": "Planned, nothing elected yet",
-    "dry_run": "Dry run, nothing elected",
-    "recovered": "Recovered",
-    "at_risk": "Online, but one failure from offline",
-    "calm": "Nothing is offline",
-    "unknown": "Nothing is known yet",
 }
 
 
@@ -62,18 +52,22 @@ def kinds(doc: Document) -> list[dict[str, Any]]:
 def context(doc: Document) -> dict[str, Any]:
     """Return the variables of the template that are not in the document."""
     risk = doc["risk"]
-    sections = {"todo": "What to do", "partitions": "Partitions", "clusters": "Clusters and topics", "loss": "Records lost"}
-    sections |= {"drawings": "Drawings", "consumers": "Consumers and producers"}
-    sections |= {"risk": "At risk", "what-if": "What if", "history": "Timeline", "quarantine": "Refused files", "terms": "Terms"}
+    # In the order in which an operator asks: what is down, what is lost, who must act, what fails next. Then everything else.
+    sections = {"todo": "What to do", "loss": "Records lost", "consumers": "Consumers and producers", "risk": "At risk"}
+    sections |= {"what-if": "What if", "partitions": "Partitions", "clusters": "Clusters", "drawings": "Drawings"}
+    sections |= {"history": "Timeline", "quarantine": "Refused files", "terms": "Terms"}
     absent = set() if doc["totals"]["partitions"] else {"partitions", "clusters", "loss"}
     absent |= set() if doc["totals"]["partitions"] or doc["impact"]["looks"] else {"consumers"}
     absent |= set() if doc["drawings"] else {"drawings"}
     absent |= set() if doc["what_if"] else {"what-if"}
     return {
-        "state": STATES[doc["headline"]["state"]],
+        "state": answers.state(doc),
+        "states": answers.STATES,
         "sections": {anchor: title for anchor, title in sections.items() if anchor not in absent},
-        "tiles": _tiles(doc),
-        "nothing_to_do": _nothing_to_do(doc),
+        "answers": answers.answers(doc),
+        "steps": answers.steps(doc),
+        "nothing_to_do": answers.nothing_to_do(doc),
+        "terms": terms.terms(doc),
         "beyond": consumers.offsets_beyond_log_end(doc),
         "downstream": consumers.summary(doc),
         "downstream_next": consumers.next_step(doc["impact"]["totals"]),
@@ -82,58 +76,8 @@ def context(doc: Document) -> dict[str, Any]:
         "risk_summary": _risk_summary(doc),
         "at_risk_total": risk["totals"]["at_risk"],
         "refused_total": sum(row["files"] for row in doc["quarantine"]["counts"]),
-        "steps": _timeline(doc),
+        "timeline": _timeline(doc),
     }
-
-
-def _nothing_to_do(doc: Document) -> str:
-    if doc["risk"]["totals"]["offline"]:
-        return "Recover what the newest snapshots show as offline, with the playbook recover."
-    if doc["others_offline"]:
-        return doc["headline"]["next"]
-    if doc["totals"]["partitions"]:
-        nothing = "" if consumers.next_step(doc["impact"]["totals"]) else "Nothing. "
-        return f"{nothing}Give leadership back to the preferred replicas when it is calm: the playbook preferred, nothing is lost by it."
-    return "Nothing."
-
-
-def _seconds(earlier: str, later: str) -> float:
-    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
-
-
-def _known(bounds: Mapping[str, Any]) -> str:
-    """Return a text that says for how many partitions the bounds are known."""
-    upper, partitions = bounds["upper_bound_known"], bounds["partitions"]
-    text = "an upper bound is known for " + (
-        "all" if upper == partitions else f"{number(upper)} of {number(partitions)}" if upper else "none"
-    )
-    return text + (f"; estimate {number(bounds['estimate'])} for {number(bounds['estimate_known'])}" if bounds["estimate_known"] else "")
-
-
-def _tiles(doc: Document) -> list[dict[str, str]]:
-    totals, loss, risk = doc["totals"], doc["loss"], doc["risk"]
-    tiles = []
-    if totals["partitions"]:
-        since = totals["oldest_offline_since"]
-        note = f"the longest for at least {lasting(_seconds(since, doc['generated_at']))}" if since else ""
-        tiles.append(
-            {"title": "Without a leader", "value": f"{number(totals['without_leader'])} of {number(totals['partitions'])}", "note": note}
-        )
-        for part, title in (("given_up", "Records given up"), ("at_stake", "Records at stake")):
-            if loss[part]["partitions"]:
-                tiles.append({"title": title, "value": range_of(loss[part]), "note": _known(loss[part])})
-    if risk["snapshots"]:
-        newest = max(row["collected_at"] for row in risk["snapshots"])
-        oldest = min(row["collected_at"] for row in risk["snapshots"])
-        offline = f"{number(risk['totals']['offline'])} offline, " if risk["totals"]["offline"] else ""
-        note = f"{offline}of {count(risk['totals']['partitions'], 'partition')}, seen {newest}"
-        if oldest != newest:
-            note += f"; one cluster was last seen {oldest}"
-        tiles.append({"title": "One failure from offline", "value": number(risk["totals"]["one_failure"]), "note": note})
-    if doc["quarantine"]["counts"]:
-        refused = sum(row["files"] for row in doc["quarantine"]["counts"])
-        tiles.append({"title": "Files refused", "value": number(refused), "note": "they were not used"})
-    return tiles
 
 
 def _risk_summary(doc: Document) -> str:
@@ -154,11 +98,8 @@ def _timeline(doc: Document) -> list[dict[str, str]]:
     for run in doc["runs"]:
         if run["run_id"] not in doc["run_ids"]:
             continue
-        for key, text in (
-            ("collected_at", "evidence collected"),
-            ("planned_at", "leaders planned"),
-            ("finished_at", "elected and verified"),
-        ):
+        ended = "elected and verified" if run["mode"] == RECOVERED else "ended, nothing was elected"
+        for key, text in (("collected_at", "evidence collected"), ("planned_at", "leaders planned"), ("finished_at", ended)):
             if run[key]:
                 steps.append({"at": run[key], "text": f"{text}, run {run['run_id']}"})
     if not steps:

@@ -8,51 +8,66 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import number, range_of, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import disk_failed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import OUTCOME_LABELS, SHOWN_FIRST
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.anchors import partition_anchor
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.answers import loss_range
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.moments import moment
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
+    OUTCOME_LABELS,
+    SHOWN_FIRST,
+    WITHOUT_LEADER,
+)
 
 Document = Mapping[str, Any]
 # (key, title, kind); kinds are those of the page's script.
 Columns = Sequence[tuple[str, str, str]]
 
+
+def _outcomes(*outcomes: str) -> Columns:
+    """Return a column for each of these outcomes."""
+    return [
+        (outcome, OUTCOME_LABELS[outcome].split(",", maxsplit=1)[0].capitalize(), "problem" if outcome in WITHOUT_LEADER else "number")
+        for outcome in outcomes
+    ]
+
+
 PARTITIONS: Columns = (
     ("cluster", "Cluster", "text"),
     ("topic", "Topic", "text"),
-    ("partition", "Partition", "number"),
+    ("partition", "Partition", "place"),
     ("outcome", "Outcome", "outcome"),
-    ("why", "Evidence", "text"),
+    ("reason_code", "Why", "term"),
+    ("evidence", "Evidence", "term"),
     ("leader", "Leader", "number"),
     ("lower_bound", "Lost at least", "bound"),
-    ("upper_bound", "at most", "bound"),
-    ("estimate", "Estimate", "number"),
+    ("upper_bound", "Lost at most", "bound"),
+    ("estimate", "", "hidden"),
     ("detail", "", "hidden"),
     ("next_step", "", "hidden"),
     ("command", "", "hidden"),
+    ("anchor", "", "hidden"),
 )
 CLUSTERS: Columns = (
     ("cluster", "Cluster", "text"),
     ("partitions", "Partitions", "number"),
-    ("without_leader", "Without a leader", "number"),
+    ("without_leader", "Without a leader", "problem"),
     ("offline_since", "No leader since", "time"),
     ("given_up_range", "Records given up", "text"),
     ("at_stake_range", "At stake", "text"),
     ("snapshot_at", "Newest snapshot", "time"),
-    ("one_failure", "One failure from offline", "number"),
+    ("one_failure", "One failure from offline", "problem"),
 )
 TOPICS: Columns = (
     ("cluster", "Cluster", "text"),
     ("topic", "Topic", "text"),
     ("partitions", "Partitions", "number"),
-    ("without_leader", "Without a leader", "number"),
-    *(
-        (outcome, OUTCOME_LABELS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
-        for outcome in (Outcome.ELECTED, Outcome.ALREADY_ONLINE, Outcome.HELD)
-    ),
+    ("without_leader", "Without a leader", "problem"),
+    *_outcomes(Outcome.ELECTED),
     ("lower_bound", "Lost at least", "bound"),
-    ("upper_bound_all", "at most", "bound"),
+    ("upper_bound_all", "Lost at most", "bound"),
 )
 RUNS: Columns = (
     ("run_id", "Run", "text"),
@@ -60,17 +75,13 @@ RUNS: Columns = (
     ("mode_text", "What it was", "text"),
     ("strategy", "Strategy", "text"),
     ("cluster_names", "Clusters", "text"),
-    *(
-        (outcome, OUTCOME_LABELS[outcome].split(",", maxsplit=1)[0].capitalize(), "number")
-        for outcome in SHOWN_FIRST
-        if outcome != "planned"
-    ),
+    *_outcomes(*(outcome for outcome in SHOWN_FIRST if outcome != "planned")),
 )
 RISK_PARTITIONS: Columns = (
     ("cluster", "Cluster", "text"),
     ("topic", "Topic", "text"),
     ("partition", "Partition", "number"),
-    ("risk_text", "Risks", "text"),
+    ("risk_text", "Risks", "prose"),
     ("change", "Change", "text"),
     ("leader", "Leader", "number"),
     ("isr_text", "ISR of replicas", "text"),
@@ -79,10 +90,10 @@ RISK_PARTITIONS: Columns = (
 )
 RISK_CLUSTERS: Columns = (
     ("cluster", "Cluster", "text"),
-    ("offline", "Offline", "number"),
-    ("one_failure", "One failure from it", "number"),
-    ("at_risk", "At any risk", "number"),
-    ("new", "New", "number"),
+    ("offline", "Offline", "problem"),
+    ("one_failure", "One failure from it", "problem"),
+    ("at_risk", "At any risk", "problem"),
+    ("new", "New", "problem"),
     ("score", "Score", "number"),
 )
 RISK_TOPICS: Columns = (("cluster", "Cluster", "text"), ("topic", "Topic", "text"), *RISK_CLUSTERS[1:4], RISK_CLUSTERS[5])
@@ -92,7 +103,7 @@ REFUSED: Columns = (
     ("cluster", "Cluster", "text"),
     ("kind", "Kind", "text"),
     ("path", "File", "text"),
-    ("reason", "Why", "text"),
+    ("reason", "Why", "prose"),
 )
 LOST_RECORDS: Columns = (
     ("cluster", "Cluster", "text"),
@@ -100,17 +111,17 @@ LOST_RECORDS: Columns = (
     ("partition", "Partition", "number"),
     ("replayed", "Replayed", "number"),
     ("saved", "Saved", "number"),
-    ("on_disk", "Only on a disk", "number"),
-    ("gone", "Gone", "number"),
+    ("on_disk", "Only on a disk", "problem"),
+    ("gone", "Gone", "problem"),
     ("total", "All", "number"),
-    ("note", "Note", "text"),
+    ("note", "Note", "prose"),
 )
 LOST_BY_CLUSTER: Columns = (
     LOST_RECORDS[0],
     ("run_id", "Run", "text"),
     *LOST_RECORDS[3:8],
-    ("not_known", "Partitions not known", "number"),
-    ("unread", "Partitions with an unread disk", "number"),
+    ("not_known", "Partitions not known", "problem"),
+    ("unread", "Partitions with an unread disk", "problem"),
 )
 LOOKS: Columns = (
     ("cluster", "Cluster", "text"),
@@ -124,8 +135,8 @@ HIT_GROUPS: Columns = (
     ("group_id", "Group", "text"),
     ("group_state", "State", "text"),
     ("partitions", "Partitions to reset", "number"),
-    ("in_doubt", "In doubt", "number"),
-    ("offsets_read_and_lost", "Offsets read and lost", "number"),
+    ("in_doubt", "In doubt", "problem"),
+    ("offsets_read_and_lost", "Offsets read and lost", "problem"),
     ("must_stop", "Stop it first", "text"),
     ("command", "Command", "command"),
 )
@@ -135,7 +146,7 @@ TRANSACTIONS: Columns = (
     ("partition", "Partition", "number"),
     ("state", "State", "text"),
     ("transactional_id", "Transactional id", "text"),
-    ("explanation", "Why", "text"),
+    ("explanation", "Why", "prose"),
     ("command", "Command", "command"),
 )
 UNUSABLE: Columns = (
@@ -145,23 +156,23 @@ UNUSABLE: Columns = (
     ("leader", "Leader", "number"),
     ("readable", "Readable", "text"),
     ("writable", "Writable, acks=all", "text"),
-    ("explanation", "Why", "text"),
+    ("explanation", "Why", "prose"),
 )
 CANARIES: Columns = (
     ("cluster", "Cluster", "text"),
     ("topic", "Topic", "text"),
     ("partition", "Partition", "number"),
-    ("became", "Result", "text"),
+    ("became", "Result", "prose"),
 )
-UNKNOWN: Columns = (("cluster", "Cluster", "text"), ("run_id", "Run", "text"), ("explanation", "Not known", "text"))
+UNKNOWN: Columns = (("cluster", "Cluster", "text"), ("run_id", "Run", "text"), ("explanation", "Not known", "prose"))
 WHAT_IF: Columns = (
     ("cluster", "Cluster", "text"),
     ("topic", "Topic", "text"),
     ("partition", "Partition", "number"),
-    ("effect", "What happens", "text"),
+    ("effect", "What happens", "prose"),
     ("next_leader", "Next leader", "number"),
     ("lost_offsets", "Lost at most", "bound"),
-    ("reason", "Note", "text"),
+    ("reason", "Note", "prose"),
 )
 
 # Titles of the modes of `recovery_queries.runs`.
@@ -200,8 +211,8 @@ def tables(doc: Document) -> dict[str, Any]:
     clusters = [
         {
             **row,
-            "given_up_range": range_of(row["given_up"]),
-            "at_stake_range": range_of(row["at_stake"]),
+            "given_up_range": loss_range(row["given_up"]),
+            "at_stake_range": loss_range(row["at_stake"]),
         }
         for row in doc["clusters"]
     ]
@@ -212,7 +223,8 @@ def tables(doc: Document) -> dict[str, Any]:
     runs = [{**row, "cluster_names": _names(row["clusters"]), "mode_text": MODE_TITLES[row["mode"]]} for row in doc["runs"]]
     found = {
         "partitions": _table(
-            PARTITIONS, [{**row, "why": spaced(row["reason_code"] or row["evidence"] or "")} for row in doc["partitions"]]
+            PARTITIONS,
+            [{**row, "anchor": partition_anchor(row["cluster"], row["topic"], row["partition"])} for row in doc["partitions"]],
         ),
         "clusters": _table(CLUSTERS, clusters),
         "topics": _table(TOPICS, topics),
@@ -247,7 +259,7 @@ def _impact(impact: Mapping[str, Any]) -> dict[str, Any]:
         consumers.OUTDATED: "{at}, before its results were written: check again",
         consumers.NOT_LOOKED: "not checked",
     }
-    looks = [{**row, "looked": states[row["state"]].format(at=_moment(row["observed_at"]))} for row in impact["looks"]]
+    looks = [{**row, "looked": states[row["state"]].format(at=moment(row["observed_at"]))} for row in impact["looks"]]
     groups = [{**row, "must_stop": yes[row["must_stop"]]} for row in impact["groups"]]
     unusable = [{**row, "readable": yes[row["readable"]], "writable": yes[row["writable"]]} for row in impact["partitions"]]
     return {
@@ -258,11 +270,6 @@ def _impact(impact: Mapping[str, Any]) -> dict[str, Any]:
         "canaries": _table(CANARIES, [{**row, "became": _canary(row)} for row in impact["canaries"]]),
         "unknown": _table(UNKNOWN, impact["warnings"]),
     }
-
-
-def _moment(instant: str | None) -> str:
-    """Return a time in the form of the page's script."""
-    return (instant or "").replace("T", " ").replace("Z", " UTC")
 
 
 def _canary(row: Mapping[str, Any]) -> str:

@@ -145,7 +145,7 @@ def test_workflows_install_the_programs_without_which_tests_are_skipped() -> Non
     steps = yaml.safe_load((ROOT / ".github/actions/setup/action.yml").read_text())["runs"]["steps"]
     (script,) = (step["run"] for step in steps if "apt-get install" in step.get("run", ""))
     assert subprocess.run(["bash", "-n", "-c", script], check=False, timeout=60).returncode == 0
-    assert all(f"command -v {program} " in script for program in ("chromium", "promtool", "kcat"))
+    assert all(f"command -v {program} " in script for program in ("chromium", "npm", "promtool", "kcat"))
     for name in ("test", "nightly"):
         jobs = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text())["jobs"]
         assert all({"./.github/actions/setup"} & {step.get("uses") for step in job["steps"]} for job in jobs.values())

@@ -98,8 +98,9 @@ def checkout(tmp_path: Path) -> Path:
     programs = {"pytest": FAKE_PYTEST, "python": FAKE_PYTHON.format(python=sys.executable)}
     programs |= dict.fromkeys(("ruff", "mypy", "lint-imports", "djlint", "deno", "yamllint", "ansible-lint", "molecule"), "#!/bin/sh\n")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    (tmp_path / ".cache" / "witness").mkdir(parents=True)
-    for name in ("requirements.txt", "requirements-dev.txt", ".venv/.ready", ".cache/witness/witness"):
+    fetched = (".cache/witness/witness", ".cache/axe/node_modules/axe-core/axe.min.js")
+    for name in ("requirements.txt", "requirements-dev.txt", ".venv/.ready", *fetched):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     for name, text in programs.items():
         (tmp_path / ".venv" / "bin" / name).write_text(text)
