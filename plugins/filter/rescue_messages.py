@@ -42,7 +42,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: C(lines) about all brokers, and C(unsafe), the lines about those that must not be started.
+  description: C(lines) about all brokers, and C(failure), a sentence on those that must not be started. It is empty if there are none.
   type: dict
 """
 
@@ -54,8 +54,8 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 def rescue_messages(
     broker_ids: Mapping[str, int], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """Return `lines` and `unsafe`, as RETURN documents them."""
+) -> dict[str, Any]:
+    """Return `lines` and `failure`, as RETURN documents them."""
     return rescued_disks.rescue_lines(broker_ids, hostvars, brokers, judged)
 
 

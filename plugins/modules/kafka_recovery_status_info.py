@@ -73,7 +73,7 @@ lines:
     - 2 partitions have no live leader
     - "Brokers fenced: 1; unfenced: 2, 3"
     - "held (no_survivor), 2: gone-0,1"
-    - "  no live broker that answers has a log: start a broker that has one, with its disk, then plan again"
+    - "  no live broker that answers has a log: read a lost broker's disk (rescue), start it, plan again"
     - ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.plan
 summary:
   description:
@@ -93,7 +93,7 @@ summary:
         count: 2
         ranges: gone-0,1
         why: no live broker that answers has a log
-        remedy: start a broker that has one, with its disk, then plan again
+        remedy: read a lost broker's disk (rescue), start it, plan again
         command: ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.plan
     unknown: []
 unreachable_brokers:

@@ -118,7 +118,7 @@ def _wait_for_elr(decision: Decision, _cluster: ClusterHeader) -> str:
 
 def _no_survivor(decision: Decision, _cluster: ClusterHeader) -> str:
     steps = ", or ".join(_repairs(decision.evidence.logs)) or "start a broker that holds a replica"
-    return f"no replica is on a live broker that answers: {steps}"
+    return f"no replica is on a live broker that answers: {steps}. Read the disk of a lost broker before it starts (playbook rescue)"
 
 
 def _ahead_of_controller(decision: Decision, _cluster: ClusterHeader) -> str:

@@ -44,8 +44,8 @@ DISK = {
     ),
     "wait_for_elr": "do what {plan} says for each broker that is waited for, then plan again",
     "no_survivor": (
-        "start a broker that holds a replica, with its disk, bring back the failed disk of one that runs, or repair the connection of one that runs "
-        "cut off from the controllers, then plan again"
+        "read the disk of a lost broker that holds a replica (playbook rescue), and start it with that disk: what no other log has may be lost by a start. "
+        "Or bring back the failed disk of a broker that runs, or repair the connection of one that runs cut off from the controllers. Then plan again"
     ),
     "cluster_metadata": "check the controllers: they elect the leader of the metadata log among themselves",
 }

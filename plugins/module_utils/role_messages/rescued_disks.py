@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import error_line
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
 
 
 def rescue_lines(
     broker_ids: Mapping[str, int], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """Return `lines` about all brokers, and `unsafe`, those about brokers that must not be started, or must not have been.
+) -> dict[str, Any]:
+    """Return `lines` about all brokers, by id, and `failure`: a sentence on those that must not be started, or must not have been. Empty if there are none.
 
     broker_ids  of the hosts with disks, in their order
     brokers     of the result of `kafka_lost_disk_info`
@@ -24,7 +24,7 @@ def rescue_lines(
     states = {row["broker_id"]: row for row in brokers}
     results = {row["item"]: row for row in judged}
     lines, unsafe = [], []
-    for host, broker_id in broker_ids.items():
+    for host, broker_id in sorted(broker_ids.items(), key=lambda item: item[1]):
         variables = hostvars[host]
         name = f"broker {broker_id} ({host})"
         result = results.get(host, {})
@@ -35,8 +35,10 @@ def rescue_lines(
         else:
             line, safe = f"{name} is not safe to start: {'; '.join(_reasons(result, variables))}", False
         lines += [line, *([states[broker_id]["warning"]] if states[broker_id]["warning"] else [])]
-        unsafe += [] if safe else [line]
-    return {"lines": lines, "unsafe": unsafe}
+        unsafe += [] if safe else [name]
+    number = f"{len(unsafe)} of {count(len(broker_ids), 'broker')} {verb(len(unsafe), 'is', 'are')}"
+    failure = f"{number} not known to be safe to start: {', '.join(unsafe)}" if unsafe else ""
+    return {"lines": lines, "failure": failure}
 
 
 def _saved(result: Mapping[str, Any]) -> str:

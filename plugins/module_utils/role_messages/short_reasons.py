@@ -32,7 +32,7 @@ _SHORT: dict[str, tuple[str, str]] = {
     Code.CORRUPT: ("two logs have other bytes at one offset of one epoch", _FIND_OUT),
     Code.FENCED_BROKER_HOLDS_MORE: ("a broker that is fenced or lost has more records", "repair its connection, or start it, then plan again"),
     Code.BELOW_HIGH_WATERMARK: ("committed records are proven to be lost", "start a broker with a better log, or force it"),
-    Code.NO_SURVIVOR: ("no live broker that answers has a log", "start a broker that has one, with its disk, then plan again"),
+    Code.NO_SURVIVOR: ("no live broker that answers has a log", "read a lost broker's disk (rescue), start it, plan again"),
     Code.MUST_BE_NAMED: ("the election needs your consent by name", "read in the plan what it costs, then name it"),
     Code.REASSIGNMENT_IN_PROGRESS: ("replicas are moving, which cannot end without a leader", "cancel the move, then plan again"),
     Code.DATA_LOSS_NOT_ALLOWED: ("the run was not allowed to elect", "read the plan, then elect"),

@@ -115,7 +115,7 @@ def test_steps_say_repair_as_reasons_do() -> None:
 
 
 def test_one_step_is_that_of_the_first_word_that_has_one() -> None:
-    assert next_step(["held", "no_survivor", "stale"], PLAN).startswith("start a broker")
+    assert next_step(["held", "no_survivor", "stale"], PLAN).startswith("read the disk of a lost broker")
     assert PLAN in next_step(["planned"], PLAN)
     assert next_step(["other_order"], PLAN).startswith("run again")
 

@@ -18,7 +18,7 @@ def lines(
     """All lines of one broker, and whether it is unsafe."""
     results = [{"item": "disk-1", **judged}] if judged else []
     found = rescue_lines({"disk-1": 1}, {"disk-1": variables or {}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results)
-    return "\n".join(found["lines"]), bool(found["unsafe"])
+    return "\n".join(found["lines"]), bool(found["failure"])
 
 
 def test_a_broker_is_safe_only_if_its_disk_was_judged_so() -> None:
@@ -71,3 +71,13 @@ def test_a_host_writes_no_line_about_another_broker() -> None:
     ):
         assert "\n" not in found[0] and "\x1b" not in found[0] and found[1]
     assert len(lines(None, {"kafka_recovery_disk": {"msg": "x" * 1_000_000}})[0]) < 11_000
+
+
+def test_brokers_that_are_not_safe_are_named_once_in_the_order_of_their_ids() -> None:
+    safe = {"safe_to_start": True, "counts": COUNTS, "path": "/saved", "reasons": [], "partitions": []}
+    unsafe = {**safe, "safe_to_start": False, "reasons": ["one partition"]}
+    hosts = {"c": 4, "a": 10, "b": 2}
+    brokers = [{"broker_id": one, "alive": False, "warning": None} for one in hosts.values()]
+    found = rescue_lines(hosts, {host: {} for host in hosts}, brokers, [{"item": host, **(safe if host == "b" else unsafe)} for host in hosts])
+    assert [line.partition(" is")[0] for line in found["lines"]] == ["broker 2 (b)", "broker 4 (c)", "broker 10 (a)"]
+    assert found["failure"] == "2 of 3 brokers are not known to be safe to start: broker 4 (c), broker 10 (a)"
