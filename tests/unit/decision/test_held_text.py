@@ -43,7 +43,7 @@ def test_every_reason_has_its_advice() -> None:
     words = {word.value for word in Word} - {Word.PREFIX, Word.FORKED_RESOLVED}
     others = {
         "cluster_metadata", "strategy_none", "wait_for_clean_leader", "must_be_named", "reassignment_in_progress", "ahead_of_controller",
-        "fenced_broker_holds_more", "wait_for_elr", "retention_gap",
+        "fenced_broker_holds_more", "wait_for_elr", "retention_gap", "tiered_storage",
     }  # fmt: skip
     assert REASONS.keys() == words | others
 
