@@ -244,7 +244,7 @@ class PartitionEvidence:
 
     @property
     def tiered(self) -> bool:
-        """Whether a shorter log of this partition makes records unreadable that are in remote storage: its own, or those of others of which it keeps account."""
+        """Whether a shorter log of this partition makes records in remote storage unreadable: its own, or those of which its records keep account."""
         return self.topic == REMOTE_LOG_METADATA or (self.state is not None and bool(self.state.remote_storage_enable))
 
     @property

@@ -505,6 +505,21 @@ def test_aggressive_elects_wherever_balanced_does(seed: int) -> None:
         assert careful.action != Action.ELECT or careful.choices == bold.choices, situation
 
 
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_tiered_storage_holds_what_is_not_known_to_be_complete_and_changes_nothing_else(seed: int) -> None:
+    for situation in random_situations(random.Random(seed), 20):
+        tiered = replace(situation, state={**situation.state, "remote_storage_enable": True})
+        for policy in POLICIES:
+            usual, decision = decide(evidence(situation), policy), decide(evidence(tiered), policy)
+            if decision.reason == "tiered_storage":
+                assert usual.reason in (None, "must_be_named", "reassignment_in_progress") and not usual.complete, situation
+                assert policy.strategy != Strategy.AGGRESSIVE
+            else:
+                assert (decision.action, decision.reason, decision.choices) == (usual.action, usual.reason, usual.choices), situation
+                assert decision.action != Action.ELECT or decision.complete or policy.strategy == Strategy.AGGRESSIVE, situation
+
+
 @settings(max_examples=150, deadline=None)
 @given(seed=SEEDS)
 def test_whatever_decode_returns_can_be_decided(seed: int) -> None:

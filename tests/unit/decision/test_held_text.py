@@ -155,6 +155,22 @@ def test_the_name_is_required_only_if_the_strategy_aggressive_needs_it(topic: st
     assert (by_force.reason is not None) == needs_its_name
 
 
+def test_tiered_storage_names_what_may_prove_that_nothing_is_missing_before_the_force() -> None:
+    text = advice(TOPICS["tiered"], "tiered_storage")
+    steps = (
+        "broker 3 (to offset 120)",
+        "start or repair broker 1",
+        "read the disk",
+        "kafka_controller_bootstrap_servers",
+        "Strategy aggressive elects",
+    )
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places) and NAMED not in text
+    assert "kafka_controller_bootstrap_servers" not in advice(TOPICS["tiered-history-not"], "tiered_storage"), "it was read"
+    assert "which segments remote storage has" in advice(TOPICS["__remote_log_metadata"], "tiered_storage")
+    assert decided(TOPICS["tiered"], Strategy.AGGRESSIVE).reason is None
+
+
 def test_a_fork_of_transactions_needs_its_name_too() -> None:
     assert NAMED in advice(replace(TOPICS["forked"], topic="__transaction_state"), "forked")
 
