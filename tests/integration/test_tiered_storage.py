@@ -110,7 +110,7 @@ def lost(spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         assert read.returncode == 0, read
         starts = {row["topic"]: row["log_start_offset"] for row in read.result["partitions"] if row["topic"] in TOPICS}
         assert (starts["behind"], starts["complete"]) == (END - WAVE, SHARED_END - WAVE), "what is in remote storage is not on the disk"
-        options = {"cluster": operator.name, "workdir": str(operator.workdir), "broker_id": LOST}
+        options: dict[str, Any] = {"cluster": operator.name, "workdir": str(operator.workdir), "broker_id": LOST}
         operator.ask("kafka_disk_evidence", **options, disk=read.result)
         found.plan("disk", *TOPICS)
         yield found
