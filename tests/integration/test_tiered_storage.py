@@ -159,7 +159,7 @@ def test_what_is_elected_serves_remote_storage_and_by_force_loses_what_only_that
     assert [offset for offset, _ in cluster.read("behind", 0)] == [*range(SHARED_END)]
     assert segments(cluster, "behind") == before, "they are still there, and no consumer finds them"
 
-    options = {"log_dirs": [str(cluster.brokers[LOST].data_dir)], "broker_id": LOST}
+    options: dict[str, Any] = {"log_dirs": [str(cluster.brokers[LOST].data_dir)], "broker_id": LOST}
     rescued = by_partition(operator.ask("kafka_lost_disk_records", **operator.files("rescue"), **options)["partitions"])
     (row, same) = (rescued[topic, 0] for topic in ("behind", "complete"))
     assert (row["relation"], row["start_offset"], row["end_offset"]) == ("only_on_disk", END - WAVE, END), (
