@@ -24,6 +24,8 @@ description:
     shut down cleanly leaves the ELR (KIP-966), and leads again only as the last known leader of an empty ELR.
   - What is damaged on the disk is left out, and the valid batches before and behind it are saved. RV(partitions[].unreadable) has its offsets.
   - Offsets that are missing although the topic is not compacted are saved as gaps, with a warning. The topic may have been compacted before.
+  - Of a topic with tiered storage (KIP-405) the disk has only the newest part of the log. What this broker has copied to remote storage stays there when it
+    starts, and is neither saved nor counted here, also if the new leader does not find it.
   - Needs DESCRIBE and READ on all topics, and DESCRIBE_CONFIGS on them to know which ones are compacted.
   - Writes whether the broker is safe to start, and the partitions of which the cluster does not have all records, to
     C(<workdir>/rescue/<cluster>/broker-<id>.json), too.

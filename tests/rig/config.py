@@ -140,6 +140,25 @@ def controller_properties(
     }
 
 
+def tiered_properties(remote: Path, class_path: Path, brokers: int) -> dict[str, object]:
+    """Remote storage (KIP-405) in the folder `remote`, by LocalTieredStorage of the jars in `class_path`. What takes minutes elsewhere is done at once."""
+    return {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
+        "remote.log.storage.manager.class.path": f"{class_path}/*",
+        "rsm.config.dir": remote,
+        "remote.log.metadata.manager.listener.name": REPLICATION,
+        # Its min.insync.replicas is 2: while fewer brokers have it, nothing is copied.
+        "rlmm.config.remote.log.metadata.topic.replication.factor": brokers,
+        "rlmm.config.remote.log.metadata.topic.num.partitions": 1,
+        "rlmm.config.remote.log.metadata.initialization.retry.interval.ms": 200,
+        "remote.log.manager.task.interval.ms": 500,
+        "log.retention.check.interval.ms": 500,
+        "log.initial.task.delay.ms": 500,
+        "log.segment.delete.delay.ms": 100,
+    }
+
+
 def _listeners(node: Node, client_address: str, more_ports: Mapping[str, int]) -> str:
     return ",".join([f"{CLIENT}://{client_address}", f"{REPLICATION}://{HOST}:{node.replication_port}", *_addresses(more_ports)])
 

@@ -1,4 +1,4 @@
-"""Jars of Kafka and s3proxy from Maven Central, by version, in a cache that every checkout of a user shares."""
+"""Jars of Kafka, of its tests, and of s3proxy from Maven Central, by version, in a cache that every checkout of a user shares."""
 
 import fcntl
 import os
@@ -68,23 +68,38 @@ def libs(version: str | None = None, with_tool: str | None = None, say: Callable
 
 def s3proxy(with_tool: str | None = None, say: Callable[[str], None] = lambda line: None) -> Path:
     """Directory with the one jar of s3proxy, an S3 server, downloaded on first use. Parameters and errors are those of `libs`."""
+    return _one_jar("org.gaul", "s3proxy", S3PROXY_VERSION, S3PROXY_CLASSIFIER, 55, with_tool, say)
+
+
+def tiered_storage(version: str | None = None, with_tool: str | None = None, say: Callable[[str], None] = lambda line: None) -> Path:
+    """Directory with the one jar of Kafka's own tests that has LocalTieredStorage, remote storage in a folder (KIP-405), downloaded on first use.
+
+    Parameters and errors are those of `libs`.
+    """
+    return _one_jar("org.apache.kafka", "kafka-storage", version or default_version(), "test", 1, with_tool, say)
+
+
+def _one_jar(
+    group: str, name: str, version: str, classifier: str, megabytes: int, with_tool: str | None, say: Callable[[str], None]
+) -> Path:
+    """Directory with one jar that has a classifier, without what it depends on."""
     tool = chosen_tool(with_tool)
-    of_maven = ("groupId", "org.gaul"), ("artifactId", "s3proxy"), ("version", S3PROXY_VERSION), ("classifier", S3PROXY_CLASSIFIER)
+    of_maven = ("groupId", group), ("artifactId", name), ("version", version), ("classifier", classifier)
     row = f"<dependency>{''.join(f'<{tag}>{value}</{tag}>' for tag, value in of_maven)}</dependency>"
-    artifact = f'xmlns:m="http://ant.apache.org/ivy/maven" name="s3proxy" type="jar" ext="jar" m:classifier="{S3PROXY_CLASSIFIER}"'
-    of_ivy = f'<dependency org="org.gaul" name="s3proxy" rev="{S3PROXY_VERSION}" transitive="false"><artifact {artifact}/></dependency>'
+    artifact = f'xmlns:m="http://ant.apache.org/ivy/maven" name="{name}" type="jar" ext="jar" m:classifier="{classifier}"'
+    of_ivy = f'<dependency org="{group}" name="{name}" rev="{version}" transitive="false"><artifact {artifact}/></dependency>'
 
     def download(where: Path) -> None:
-        say(f"downloading s3proxy {S3PROXY_VERSION} from Maven Central with {tool} (about 55 MB, once)")
+        say(f"downloading {name} {version} from Maven Central with {tool} (about {megabytes} MB, once)")
         if tool == "maven":
             goal = ["dependency:copy-dependencies", "-DexcludeTransitive=true", f"-DoutputDirectory={where / 'libs'}"]
-            run_maven(where, [row], goal, S3PROXY_VERSION)
+            run_maven(where, [row], goal, version)
         else:
-            run_ivy(where, [of_ivy], ["-retrieve", f"{where}/libs/[artifact]-[revision](-[classifier]).[ext]"], S3PROXY_VERSION)
-        if not [*(where / "libs").glob("s3proxy-*.jar")]:
-            raise RigError(f"{tool} reported success but did not bring s3proxy {S3PROXY_VERSION}")
+            run_ivy(where, [of_ivy], ["-retrieve", f"{where}/libs/[artifact]-[revision](-[classifier]).[ext]"], version)
+        if not [*(where / "libs").glob(f"{name}-*.jar")]:
+            raise RigError(f"{tool} reported success but did not bring {name} {version}")
 
-    return cached(f"s3proxy-{S3PROXY_VERSION}", download)
+    return cached(f"{name}-{version}", download)
 
 
 def cached(name: str, download: Callable[[Path], None]) -> Path:

@@ -47,6 +47,7 @@ class Settings:
     gateway          one listener more, for clients that speak KIP-1275's messages: `gateways` add these, and pass everything else on
     proxied          clients reach the brokers through `proxies`, which pass everything on until they get another rule
     second_log_dir   of every broker, which can fail without the broker (`fail_second_log_dir`)
+    tiered           topics may have remote storage (KIP-405), which is in the folder `remote`
     partitionable    controllers reach each other only through `network`, which can cut them off from each other
     keep             leave the cluster's directory (see rig.storage.base_directory) behind
     """
@@ -69,6 +70,7 @@ class Settings:
     gateway: bool = False
     proxied: bool = False
     second_log_dir: bool = False
+    tiered: bool = False
     partitionable: bool = False
     keep: bool = False
 
@@ -112,6 +114,11 @@ class Nodes:
     def libs(self) -> Path:
         """Directory of this cluster's Kafka jars."""
         return jars.libs(self.settings.version, say=self.say)
+
+    @property
+    def remote(self) -> Path:
+        """The folder with remote storage, of a cluster with the setting `tiered`."""
+        return self.directory / "remote"
 
     @property
     def proxies(self) -> Proxies:
@@ -324,6 +331,9 @@ class Nodes:
             )
         if settings.partitionable:
             properties |= partition.advertised(self.controllers)
+        if settings.tiered:
+            class_path = jars.tiered_storage(settings.version, say=self.say)
+            properties = {**config.tiered_properties(self.remote, class_path, len(self.brokers)), **properties}
         config.write(node.properties_file, properties)
 
     def _running(self) -> Processes:

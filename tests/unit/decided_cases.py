@@ -19,6 +19,10 @@ ONE_LEFT_LAST: tuple[dict[str, Any], ...] = (
     {"leader": 3, "isr": [1, 2, 3]}, {"isr": [2, 3]}, {"leader": 2, "isr": [2]}, {"isr": [1, 2]}, {"isr": [2]}, {"leader": -1, "isr": []},
 )  # fmt: skip
 SHORT, LONG = Log.of((100, 0), high_watermark=80), Log.of((120, 0), high_watermark=80)
+# A topic with tiered storage (KIP-405).
+TIERED: dict[str, Any] = {"remote_storage_enable": True}
+# Broker 1 leads last. Brokers 2 and 3 left the ISR together, with min.insync.replicas 2.
+BOTH_LEFT: tuple[dict[str, Any], ...] = ({"leader": 1, "isr": [1, 2, 3]}, {"isr": [1]}, {"leader": -1, "isr": []})
 
 CASES = [
     Situation("identical", {1: FENCED, 2: LONG, 3: LONG}),
@@ -131,6 +135,37 @@ CASES = [
     Situation("reassigning", {1: FENCED, 2: SHORT, 3: LONG}, state={"reassigning": True}),
     Situation("reassigning-best-first", {1: FENCED, 3: LONG, 2: SHORT}, state={"reassigning": True}),
     Situation("reassigning-identical", {3: LONG, 2: LONG, 1: FENCED}, state={"reassigning": True}),
+    # What lost brokers copied to remote storage may be more than any survivor has.
+    Situation("tiered", {1: FENCED, 2: SHORT, 3: LONG}, state=TIERED),
+    Situation("tiered-alone", {1: FENCED, 2: SHORT}, state=TIERED),
+    Situation("tiered-not", {1: FENCED, 2: SHORT, 3: LONG}, state={"remote_storage_enable": False}),
+    Situation("tiered-fork", {1: FENCED, 2: ACKNOWLEDGED, 3: OLD_TAIL}, state=TIERED),
+    Situation("tiered-named", {1: FENCED, 2: SHORT, 3: LONG}, state={**TIERED, "named": True}),
+    Situation("tiered-empty", {1: FENCED, 2: Log.of()}, state=TIERED, history=history({"leader": 1, "isr": [1, 2]}, *BOTH_LEFT[1:])),
+    Situation("tiered-reassigning", {1: FENCED, 2: SHORT, 3: LONG}, state={**TIERED, "reassigning": True}),
+    Situation("tiered-history", {1: FENCED, 2: SHORT, 3: LONG}, state=TIERED, history=history(*BOTH_LEFT)),
+    Situation("tiered-history-not", {1: FENCED, 2: SHORT, 3: LONG}, state=TIERED, history=history(*BOTH_LEFT, min_isr=1)),
+    # Broker 2 holds every committed record by the history, but its disk is a new one.
+    Situation(
+        "tiered-history-empty",
+        {1: FENCED, 2: Log.of(), 3: LONG},
+        state=TIERED,
+        history=history({"leader": 1, "isr": [1, 2, 3]}, {"isr": [1, 2]}, {"isr": [1]}, {"leader": -1, "isr": []}),
+    ),
+    Situation("tiered-resolved", {2: FENCED, 1: FIGURE_8_COMMITTED, 3: FIGURE_8_LATER}, state=TIERED, history=history(*ONE_LEFT_LAST)),
+    # The log of the last member is known, because its broker is cut off and answers, or its disk was read.
+    Situation("tiered-member", {1: Log.of((120, 0), fenced=True), 2: SHORT, 3: LONG}, state={**TIERED, "eligible_leader_replicas": [1]}),
+    Situation("tiered-isr-member", {1: Log.of((110, 0), fenced=True), 2: SHORT, 3: LONG}, state={**TIERED, "isr": [1]}),
+    Situation("tiered-no-member", {1: Log.of((120, 0), fenced=True), 2: SHORT, 3: LONG}, state=TIERED),
+    Situation("tiered-empty-member", {1: Log.of(fenced=True), 2: SHORT, 3: LONG}, state={**TIERED, "isr": [1]}),
+    Situation("tiered-longer-member", {1: Log.of((150, 0), fenced=True), 2: SHORT, 3: LONG}, state={**TIERED, "isr": [1]}),
+    Situation(
+        "tiered-member-and-proof",
+        {1: Log.of((90, 0), fenced=True), 2: Log.of((100, 0), high_watermark=None), 3: LONG},
+        state={**TIERED, "isr": [1]},
+        proofs=[(100, 2, True)],
+    ),
+    Situation("__remote_log_metadata", {1: FENCED, 2: SHORT, 3: LONG}),
     Situation("online", {1: FENCED, 2: SHORT}, state={"leader": 2}),
     Situation("empty", {1: FENCED, 2: Log.of(), 3: Log.of()}),
     Situation("__transaction_state", {1: FENCED, 2: SHORT}),
@@ -138,7 +173,10 @@ CASES = [
     Situation("__cluster_metadata", {1: FENCED, 2: SHORT}, state={"named": True}),
 ]
 # What kip966_balanced holds although balanced elects: a member of ISR, ELR or last known ELR has not answered.
-WAITS_FOR_ELR = ("last-known-behind-elr", "clean-but-silent", "disk-failed", "fenced-identical")
+WAITS_FOR_ELR = (
+    "last-known-behind-elr", "clean-but-silent", "disk-failed", "fenced-identical", "tiered-member", "tiered-isr-member",
+    "tiered-member-and-proof",
+)  # fmt: skip
 # The answer of each strategy: the elected broker, or the reason for holding it.
 EXPECTED: dict[str, tuple[str, int | None, int | str, int | str]] = {
     # topic: (evidence, candidate, balanced, aggressive)
@@ -199,6 +237,24 @@ EXPECTED: dict[str, tuple[str, int | None, int | str, int | str]] = {
     "reassigning": ("prefix", 3, "reassignment_in_progress", "reassignment_in_progress"),
     "reassigning-best-first": ("prefix", 3, 3, 3),
     "reassigning-identical": ("prefix", 3, 3, 3),
+    "tiered": ("prefix", 3, "tiered_storage", 3),
+    "tiered-alone": ("prefix", 2, "tiered_storage", 2),
+    "tiered-not": ("prefix", 3, 3, 3),
+    "tiered-fork": ("forked", 2, "forked", 2),
+    "tiered-named": ("prefix", 3, "tiered_storage", 3),
+    "tiered-empty": ("prefix", 2, "tiered_storage", 2),
+    "tiered-reassigning": ("prefix", 3, "tiered_storage", "reassignment_in_progress"),
+    "tiered-history": ("prefix", 3, 3, 3),
+    "tiered-history-not": ("prefix", 3, "tiered_storage", 3),
+    "tiered-history-empty": ("prefix", 3, "tiered_storage", 3),
+    "tiered-resolved": ("forked_resolved", 1, 1, 1),
+    "tiered-member": ("prefix", 3, 3, 3),
+    "tiered-isr-member": ("prefix", 3, 3, 3),
+    "tiered-no-member": ("prefix", 3, "tiered_storage", 3),
+    "tiered-empty-member": ("prefix", 3, "tiered_storage", 3),
+    "tiered-longer-member": ("prefix", 3, "fenced_broker_holds_more", 3),
+    "tiered-member-and-proof": ("prefix", 3, 3, 3),
+    "__remote_log_metadata": ("prefix", 3, "tiered_storage", 3),
     "__transaction_state": ("prefix", 2, "must_be_named", "must_be_named"),
     "__consumer_offsets": ("prefix", 2, 2, 2),
     "__cluster_metadata": ("prefix", 2, "cluster_metadata", "cluster_metadata"),

@@ -80,7 +80,8 @@ class Comparison:
         self.corrupt = self._corrupt()
         self.points = tuple(self._points()) if self.survivors else ()
         self._proven: dict[int, int] = {}
-        lost_members = self.pairs.lost_members({*state.isr, *state.eligible_leader_replicas})
+        self.members = {*state.isr, *state.eligible_leader_replicas}
+        lost_members = self.pairs.lost_members(self.members)
         self.agreeing = self.pairs.agreeing_longest(lost_members)
         proof = isr_proof(state, evidence.history, [log.broker_id for log in self.survivors])
         if proof.undisturbed:
@@ -145,6 +146,17 @@ class Comparison:
         if any(holder == log.broker_id or self._continues(log, holder) for holder in proof.holders):
             return True
         return log.broker_id in proof.agreeing and self._in_hidden_fork(log).isdisjoint(proof.members)
+
+    def is_complete(self, log: Log) -> bool:
+        """Return whether this log is known to hold every committed record, not only those that a survivor holds: by the ISR history, or because it is, or
+        continues, the log of a lost member of the ISR or the ELR.
+
+        An empty log shows nothing: its disk may be a new one.
+        """
+        lost_members = [other.broker_id for other in self.fenced if other.broker_id in self.members]
+        filled = {other.broker_id for other in (*self.survivors, *self.fenced) if other.end}
+        complete = filled & {*self.isr_proof.holders, *lost_members}
+        return self.holds_all_points(log) and any(one == log.broker_id or self._continues(log, one) for one in complete)
 
     def _continues(self, log: Log, holder: int) -> bool:
         return self.pairs.is_known_start(holder, log.broker_id) and holder not in self._in_hidden_fork(log)

@@ -104,6 +104,7 @@ class Decision:
     singled_out   whether proof of commitment leaves one branch of a fork
     resolved      whether the ISR history says that the winner holds every committed record (of survivors, by lost members), and no proof says otherwise
     contradicted  whether each log that the ISR history calls complete is known to lack something that is proven committed
+    complete      whether the winner is known to hold every committed record, also what only lost replicas or remote storage may hold
     waiting_for   brokers that the controller may elect by itself, with their states
     fenced        logs on fenced brokers that answered, compared with the winner's: they are not survivors and cannot be elected
     lost          replicas whose brokers are not alive, or whose disks have failed
@@ -128,6 +129,7 @@ class Decision:
     singled_out: bool
     resolved: bool
     contradicted: bool
+    complete: bool
     waiting_for: tuple[tuple[int, str], ...]
     fenced: tuple[Relation, ...]
     lost: tuple[Log, ...]
@@ -196,6 +198,7 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None,
     singled_out = winner is not None and compared.singled_out(winner, relations)
     resolved = winner is not None and compared.resolved(winner) and compared.holds_all_points(winner)
     contradicted = compared.contradicted()
+    complete = winner is not None and compared.is_complete(winner)
     lacking = compared.lacking(winner) if winner else ()
     fenced = tuple(compared.relation(winner, log) for log in compared.fenced) if winner else ()
     hidden = compared.hidden_forks((*relations, *fenced))
@@ -211,15 +214,15 @@ def decide(evidence: PartitionEvidence, policy: Policy, elr: bool | None = None,
     fixed_order = state.reassigning and reorders
     held_order = fixed_order and not elects_best_first(evidence, state, best_first)
     doubt = RETENTION_GAP if word == Word.INCOMPLETE and winner and compared.has_only_gaps(winner, relations) else word.value
-    reason = None if online else _reason(evidence, state, strategy, word, doubt, waited, fenced, held_order)
+    reason = None if online else _reason(evidence, state, strategy, word, doubt, waited, fenced, complete, held_order)
     action = Action.LEAVE if online else Action.HOLD if reason else Action.ELECT
     # With an order that is not changed only the winner may be chosen.
     choices = () if action != Action.ELECT or winner is None else leaders if leaders and not fixed_order else (winner.broker_id,)
     lost = tuple(log for log in evidence.logs if log.broker_state != UNFENCED or log.disk_failed)
     unanswered = tuple(log for log in evidence.logs if log.silent)
     return Decision(
-        evidence, action, word, reason, choices, best_first, compared.survivors, ranked, relations, compared.points, lacking,
-        hidden, compared.corrupt, failed, compared.isr_proof, singled_out, resolved, contradicted, waited, fenced, lost, unanswered,
+        evidence, action, word, reason, choices, best_first, compared.survivors, ranked, relations, compared.points, lacking, hidden, compared.corrupt,
+        failed, compared.isr_proof, singled_out, resolved, contradicted, complete, waited, fenced, lost, unanswered,
     )  # fmt: skip
 
 
@@ -264,12 +267,13 @@ def _reason(
     doubt: str,
     waiting_for: tuple[tuple[int, str], ...],
     fenced: tuple[Relation, ...],
+    complete: bool,
     held_order: bool,
 ) -> str | None:
     """Return the reason code of the first rule that holds the partition, None if no rule does.
 
-    `doubt`: the code if the evidence is not good enough. `held_order`: whether the election needs another replica order, which would replace a reassignment
-    that is under way.
+    `doubt`: the code if the evidence is not good enough. `complete`: whether the winner is known to hold every committed record. `held_order`: whether the
+    election needs another replica order, which would replace a reassignment that is under way.
     """
     if evidence.topic == CLUSTER_METADATA:
         return "cluster_metadata"
@@ -281,19 +285,15 @@ def _reason(
         return "wait_for_clean_leader"
     if strategy == Strategy.KIP966_BALANCED and evidence.unheard:
         return "wait_for_elr"
-    if _is_ahead(evidence, state, strategy) and not (strategy == Strategy.AGGRESSIVE and state.named):
+    if evidence.is_ahead(fenced=strategy != Strategy.AGGRESSIVE) and not (strategy == Strategy.AGGRESSIVE and state.named):
         return "ahead_of_controller"
     if strategy != Strategy.AGGRESSIVE and not all(map(follows, fenced)):
         return "fenced_broker_holds_more"
     if word not in ACCEPTED[strategy]:
         return doubt
+    # Remote storage has committed records only, and may have more of them than any survivor. A leader finds only those that its own log has had.
+    if evidence.tiered and strategy != Strategy.AGGRESSIVE and not complete:
+        return "tiered_storage"
     if (evidence.topic in ELECTED_IF_NAMED or word in ALARMING) and not state.named:
         return "must_be_named"
     return "reassignment_in_progress" if held_order else None
-
-
-def _is_ahead(evidence: PartitionEvidence, state: State, strategy: Strategy) -> bool:
-    """Return whether a log was written in an epoch that the controller has not issued, as after a quorum that was rebuilt. Epochs are issued twice then, and
-    one offset in one epoch is no longer one record. Aggressive gives up what fenced brokers hold, so it does not look at their epochs."""
-    logs = (log for log in evidence.logs if strategy != Strategy.AGGRESSIVE or log.broker_state == UNFENCED)
-    return any(log.newest_epoch > state.leader_epoch for log in logs)

@@ -31,6 +31,8 @@ BROKER_STATES = (UNFENCED, FENCED, COMING_BACK)
 # Corrupt: the logs have one offset from one leader epoch, and different bytes there.
 SAME, PREFIX, FORKED, UNKNOWN, CORRUPT = "same", "prefix", "forked", "unknown", "corrupt"
 RELATIONS = (SAME, PREFIX, FORKED, UNKNOWN, CORRUPT)
+# The topic in which brokers keep what remote storage has (KIP-405).
+REMOTE_LOG_METADATA = "__remote_log_metadata"
 # What proves records committed, or bounds a loss from below.
 CONSUMER_GROUP, HEALTHY_SNAPSHOT, FENCED_BROKER = "consumer_group", "healthy_snapshot", "fenced_broker"
 
@@ -154,6 +156,7 @@ class State(NamedTuple):
     """What the controller keeps of the partition, and what was asked for.
 
     `offsets_unread`: whether logs fork, or may fork, and groups may have committed offsets that were not read, or not looked for in these logs.
+    `remote_storage_enable`: whether the topic has tiered storage (KIP-405). If that is not known it is left out, as where it has none.
     """
 
     topic_id: str
@@ -169,6 +172,7 @@ class State(NamedTuple):
     unclean_leader_election_enable: bool | None
     cleanup_policy: str | None
     offsets_unread: bool | None = None
+    remote_storage_enable: bool | None = None
 
 
 class Broker(NamedTuple):
@@ -231,6 +235,17 @@ class PartitionEvidence:
     def offsets_unread(self) -> bool:
         """Whether committed offsets that are not among the proofs may prove another branch of a fork."""
         return self.state is not None and bool(self.state.offsets_unread)
+
+    def is_ahead(self, fenced: bool) -> bool:
+        """Return whether a log was written in an epoch that the controller has not issued, as after a quorum that was rebuilt. Epochs are issued twice then,
+        and one offset in one epoch is no longer one record. `fenced`: also those on fenced brokers. Who gives up what these hold does not look at them."""
+        known = -1 if self.state is None else self.state.leader_epoch
+        return any(log.newest_epoch > known for log in self.logs if fenced or log.broker_state == UNFENCED)
+
+    @property
+    def tiered(self) -> bool:
+        """Whether a shorter log of this partition makes records in remote storage unreadable: its own, or those of which its records keep account."""
+        return self.topic == REMOTE_LOG_METADATA or (self.state is not None and bool(self.state.remote_storage_enable))
 
     @property
     def unheard(self) -> tuple[int, ...]:

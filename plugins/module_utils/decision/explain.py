@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Lack, follows
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Decision, Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision, Word
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.disk_text import disk_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     COMING_BACK,
     HEALTHY_SNAPSHOT,
     IMPOSSIBLE_ANSWER,
     NO_ANSWER,
+    REMOTE_LOG_METADATA,
     ClusterHeader,
     Log,
 )
@@ -71,6 +72,7 @@ def explanation(decision: Decision, loss: Loss, cluster: ClusterHeader) -> str:
         uncounted_text(decision),
         ", ".join(elected_by_return(decision, cluster)),
         ", ".join(waited_for(decision, cluster)),
+        _tiered(decision),
         _unclean(decision),
         _writable(decision),
     )
@@ -242,6 +244,22 @@ def _lost(decision: Decision, cluster: ClusterHeader) -> Iterator[str]:
             yield f"broker {log.broker_id} is fenced, since when is not known"
         else:
             yield f"broker {log.broker_id} has been silent for {int(broker.silent_seconds)} s"
+
+
+def _tiered(decision: Decision) -> str | None:
+    """Return what an election does to remote storage. Of a partition that is held the remedy says it."""
+    if not decision.evidence.tiered or decision.action != Action.ELECT or decision.winner is None:
+        return None
+    log = decision.winner
+    if decision.evidence.topic == REMOTE_LOG_METADATA:
+        has, cost = "brokers find all segments in remote storage", "brokers do not find segments in remote storage whose records are lost"
+    else:
+        has = "the topic has tiered storage, and all of it stays readable"
+        cost = (
+            "the topic has tiered storage, and what lost brokers copied there of records that this log never had is readable no longer "
+            f"(from offset {log.end} on, or on another branch)"
+        )
+    return f"{has}: the log is known to hold every committed record" if decision.complete else cost
 
 
 def _unclean(decision: Decision) -> str | None:

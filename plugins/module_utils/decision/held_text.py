@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
     COMING_BACK,
     READ_REFUSED,
+    REMOTE_LOG_METADATA,
     UNFENCED,
     ClusterHeader,
     Log,
@@ -225,6 +226,24 @@ def _retention_gap(decision: Decision, _cluster: ClusterHeader) -> str:
     )
 
 
+def _tiered_storage(decision: Decision, _cluster: ClusterHeader) -> str:
+    log = decision.ranked[0]
+    if decision.evidence.topic == REMOTE_LOG_METADATA:
+        cost = "committed records of it say which segments remote storage has, and brokers do not find segments whose records are lost"
+    else:
+        cost = (
+            f"the topic has tiered storage: remote storage may have committed records that the log of broker {log.broker_id} (to offset {log.end}) does not "
+            "hold, and with this leader no consumer finds them there"
+        )
+    steps = [*_repairs(decision.unread)]
+    if decision.unread:
+        steps.append("read the disk of a lost member of the ISR or ELR (it may prove that nothing is missing)")
+    if decision.evidence.history is None:
+        steps.append("set kafka_controller_bootstrap_servers (the ISR history may prove it)")
+    first = f". Nothing proves the contrary: {', or '.join(steps)}" if steps else ". Nothing proves the contrary"
+    return f"{cost}{first}. {_aggressive(decision, 'elects without a proof')}"
+
+
 def _reassignment_in_progress(decision: Decision, _cluster: ClusterHeader) -> str:
     return f"{CANNOT_COMPLETE}: {end_reassignment(decision.state.isr, decision.ranked[0].broker_id if decision.ranked else None)}, then plan again"
 
@@ -252,5 +271,6 @@ REASONS: Mapping[str, str | Callable[[Decision, ClusterHeader], str]] = {
     "incomplete": _incomplete,
     RETENTION_GAP: _retention_gap,
     "weak": _weak,
+    "tiered_storage": _tiered_storage,
     "below_high_watermark": _alarm,
 }

@@ -98,6 +98,7 @@ STATE = _of(
         "unclean_leader_election_enable": boolean_or_null,
         "cleanup_policy": text_or_null,
         "offsets_unread": boolean_or_null,
+        "remote_storage_enable": boolean_or_null,
     },
     {"offline_replicas": brokers},
     "topic",

@@ -80,6 +80,10 @@ FORCE = {
         DISKS_FIRST
         + "read in {plan} whose last-written epoch could not be read, and repair that. Else force the election of the best log by what is known"
     ),
+    "tiered_storage": (
+        DISKS_FIRST + "set kafka_controller_bootstrap_servers: the ISR history may prove that a log holds every committed record. "
+        "Else copy the partition's segments out of remote storage and force the election, after which no consumer reads what only they hold"
+    ),
     "retention_gap": (
         DISKS_FIRST + "read in {plan} which logs have no offset in common, and find out which broker left the ISR last "
         "(kafka_controller_bootstrap_servers). Then force the election of the best log, or designate the leader by hand"

@@ -100,8 +100,9 @@ class Evidence:
                 "proofs": proofs.get(key, []),
                 "history": histories.get(key),
                 "healthy": healthy.get(key),
-                # Left out where false: most partitions have no fork, and a landing file has many partitions.
+                # Left out where false: most partitions have no fork, and no tiered topic, and a landing file has many partitions.
                 **({"offsets_unread": True} if key in self.offsets_unread else {}),
+                **({"remote_storage_enable": True} if config.remote_storage_enable else {}),
             }
 
 

@@ -26,6 +26,7 @@ class ReasonCode(StrEnum):
     FORKED = "forked"
     FORKED_PROVEN = "forked_proven"
     WEAK = "weak"
+    TIERED_STORAGE = "tiered_storage"
     CONTRADICTED = "contradicted"
     CORRUPT = "corrupt"
     FENCED_BROKER_HOLDS_MORE = "fenced_broker_holds_more"

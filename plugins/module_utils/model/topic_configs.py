@@ -1,7 +1,8 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Topic configs that a recovery needs: the two that KIP-966 uses, and whether offsets can be missing. Pure: no I/O, no Kafka client.
+"""Topic configs that a recovery needs: the two that KIP-966 uses, whether offsets can be missing, and whether the topic is tiered (KIP-405). Pure: no I/O,
+no Kafka client.
 
 Brokers describe them. If `unclean.leader.election.enable` is set only in files (`server.properties`), the controllers use their own file,
 which no broker knows.
@@ -20,7 +21,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.nu
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 
 MIN_ISR, UNCLEAN, CLEANUP = "min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"
-NAMES = (MIN_ISR, UNCLEAN, CLEANUP)
+TIERED = "remote.storage.enable"
+NAMES = (MIN_ISR, UNCLEAN, CLEANUP, TIERED)
+_SWITCH = {"true": True, "false": False}
 # Values that Kafka accepts; Kafka 4.2 and newer accept an empty list, too (KIP-1161). A broker can send 32 kB of any text for every topic.
 _POLICY = re.compile("(?:(?:compact|delete)(?: ?, ?(?:compact|delete))?)?")
 
@@ -31,6 +34,7 @@ class TopicConfig(NamedTuple):
     min_insync_replicas: int | None = None
     unclean_leader_election_enable: bool | None = None
     cleanup_policy: str | None = None
+    remote_storage_enable: bool | None = None
 
     def effective_min_isr(self, replicas: int) -> int | None:
         """Return min.insync.replicas, but at most the number of `replicas` of the partition (KIP-966). None if it is not known."""
@@ -65,7 +69,7 @@ class TopicConfigs:
         topic, others = min(self.refused), len(self.refused) - 1
         return (
             f"topic configs cannot be described ({topic}: {self.refused[topic]}{f', and {others} more' if others else ''}), "
-            f"so {MIN_ISR}, {UNCLEAN} and {CLEANUP} are not known there; grant DESCRIBE_CONFIGS on the topics"
+            f"so {MIN_ISR}, {UNCLEAN}, {CLEANUP} and {TIERED} are not known there; grant DESCRIBE_CONFIGS on the topics"
         )
 
     def require_complete(self) -> TopicConfigs:
@@ -81,8 +85,9 @@ def parse(values: Mapping[str, str | None]) -> TopicConfig:
     policy = values.get(CLEANUP)
     return TopicConfig(
         whole_number(values.get(MIN_ISR) or ""),
-        {"true": True, "false": False}.get(values.get(UNCLEAN) or ""),
+        _SWITCH.get(values.get(UNCLEAN) or ""),
         sys.intern(policy) if policy is not None and _POLICY.fullmatch(policy) else None,
+        _SWITCH.get(values.get(TIERED) or ""),
     )
 
 

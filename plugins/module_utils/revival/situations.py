@@ -14,11 +14,10 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
     TopicPartition,
     has_live_leader,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TIERED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.journal import RevivalJournal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.rule import Situation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.revival.targets import Target
-
-TIERED_CONFIG = "remote.storage.enable"
 
 
 def read(
@@ -67,5 +66,5 @@ def _added_ends(
 
 
 def _tiered(cluster: RevivalCluster, topics: Collection[str]) -> dict[str, bool]:
-    found = cluster.topic_configs_of(topics, [TIERED_CONFIG]) if topics else {}
-    return {topic: TIERED_CONFIG in settings and settings[TIERED_CONFIG].value.lower() != "false" for topic, settings in found.items()}
+    found = cluster.topic_configs_of(topics, [TIERED]) if topics else {}
+    return {topic: TIERED in settings and settings[TIERED].value.lower() != "false" for topic, settings in found.items()}

@@ -28,6 +28,7 @@ _SHORT: dict[str, tuple[str, str]] = {
     Code.FORKED: ("logs fork, and nothing proves a branch", _DISKS_FIRST),
     Code.FORKED_PROVEN: ("logs fork, and one branch is proven to be committed", _DISKS_FIRST),
     Code.WEAK: ("the last epoch of a log could not be read", _DISKS_FIRST),
+    Code.TIERED_STORAGE: ("remote storage may have records that no live log has", _DISKS_FIRST),
     Code.CONTRADICTED: ("proofs name different branches of the logs", _FIND_OUT),
     Code.CORRUPT: ("two logs have other bytes at one offset of one epoch", _FIND_OUT),
     Code.FENCED_BROKER_HOLDS_MORE: ("a broker that is fenced or lost has more records", "repair its connection, or start it, then plan again"),

@@ -40,6 +40,9 @@ BROKERS_PER_ROUND = ROUND_BYTES // PIECE_BYTES
 # For reading where the logs of all tails without a start begin.
 START_SECONDS = 30.0
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+# Kafka's error for an offset below the start of the local log of a topic with tiered storage.
+IN_REMOTE_STORAGE = "OFFSET_MOVED_TO_TIERED_STORAGE"
+STOP_AND_RESCUE = "stop this broker, run again, and save its disk before it is started again, or give the records up"
 # Answers of one broker in a row without any partition: it throttles, and the client waits as long as the answer says (KIP-219).
 THROTTLED_ROUNDS = 20
 
@@ -230,6 +233,8 @@ class TailSaver:
             return self._refuse(tail, self._why_silent(tail))
         if fetched.error == OUT_OF_RANGE:
             return self._refuse(tail, f"its log does not have offset {reading.next_offset} any more: {self._again}")
+        if fetched.error == IN_REMOTE_STORAGE:
+            return self._refuse(tail, f"offset {reading.next_offset} is only in remote storage ({fetched.error}): {STOP_AND_RESCUE}")
         if fetched.error is not None:
             self.saved.damaged.add(tail)
             return self._refuse(tail, f"it cannot be read: {fetched.error}")

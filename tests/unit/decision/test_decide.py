@@ -505,6 +505,29 @@ def test_aggressive_elects_wherever_balanced_does(seed: int) -> None:
         assert careful.action != Action.ELECT or careful.choices == bold.choices, situation
 
 
+def test_a_log_that_lacks_something_proven_is_not_complete_whatever_else_it_holds() -> None:
+    member, branches = Log.of((90, 0), fenced=True), {2: Log.of((100, 0), (5, 1)), 3: Log.of((120, 0))}
+    case = Situation("orders", {1: member, **branches}, state={"isr": [1], "named": True})
+    assert decide(evidence(case), AGGRESSIVE).complete
+    proven = decide(evidence(replace(case, proofs=[(105, 2, True), (120, 3, True)])), AGGRESSIVE)
+    assert (proven.action, proven.word, proven.complete) == (Action.ELECT, "below_high_watermark", False)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_tiered_storage_holds_what_is_not_known_to_be_complete_and_changes_nothing_else(seed: int) -> None:
+    for situation in random_situations(random.Random(seed), 20):
+        tiered = replace(situation, state={**situation.state, "remote_storage_enable": True})
+        for policy in POLICIES:
+            usual, decision = decide(evidence(situation), policy), decide(evidence(tiered), policy)
+            if decision.reason == "tiered_storage":
+                assert usual.reason in (None, "must_be_named", "reassignment_in_progress") and not usual.complete, situation
+                assert policy.strategy != Strategy.AGGRESSIVE
+            else:
+                assert (decision.action, decision.reason, decision.choices) == (usual.action, usual.reason, usual.choices), situation
+                assert decision.action != Action.ELECT or decision.complete or policy.strategy == Strategy.AGGRESSIVE, situation
+
+
 @settings(max_examples=150, deadline=None)
 @given(seed=SEEDS)
 def test_whatever_decode_returns_can_be_decided(seed: int) -> None:

@@ -109,7 +109,7 @@ REQUIRED: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 NULLABLE: dict[str, tuple[Any, ...]] = {
     "min_insync_replicas": (*INT32, 0), "unclean_leader_election_enable": BOOLEAN, "cleanup_policy": TEXT,
-    "offsets_unread": BOOLEAN,
+    "offsets_unread": BOOLEAN, "remote_storage_enable": BOOLEAN,
     "logs.1.error": TEXT, "logs.1.log_start_offset": OFFSET, "logs.1.log_end_offset": OFFSET, "logs.1.high_watermark": OFFSET,
     "logs.1.partition_leader_epoch": (*INT32, -2), "logs.1.last_written_epoch": (*INT32, -2), "logs.1.broker_epoch": OFFSET,
     "logs.1.last_batch_transactional": BOOLEAN, "logs.1.last_batch_base_offset": OFFSET, "logs.1.last_batch_last_offset": OFFSET,

@@ -268,6 +268,34 @@ def test_committed_offsets_that_are_unread_are_stated() -> None:
     assert any(part.startswith("groups may have committed offsets") for part in parts_of(found))
 
 
+IN_REMOTE_STORAGE = (
+    "the topic has tiered storage, and what lost brokers copied there of records that this log never had is readable no longer"
+)
+ALL_READABLE = "the topic has tiered storage, and all of it stays readable: the log is known to hold every committed record"
+ALL_FOUND = "brokers find all segments in remote storage: the log is known to hold every committed record"
+
+
+@pytest.mark.parametrize(
+    ("topic", "member", "strategy", "said"),
+    [
+        ("orders", FENCED, "aggressive", f"{IN_REMOTE_STORAGE} (from offset 120 on, or on another branch)"),
+        ("orders", replace(LONG, fenced=True), "balanced", ALL_READABLE),
+        ("__remote_log_metadata", FENCED, "aggressive", "brokers do not find segments in remote storage whose records are lost"),
+        ("__remote_log_metadata", replace(LONG, fenced=True), "balanced", ALL_FOUND),
+    ],
+)  # fmt: skip
+def test_an_election_says_what_it_does_to_remote_storage(topic: str, member: Log | str, strategy: str, said: str) -> None:
+    case = Situation(topic, {1: member, 3: LONG}, state={"remote_storage_enable": topic == "orders", "isr": [1]})
+    assert said in parts_of(entry_of(decided(case, Strategy(strategy))))
+
+
+def test_remote_storage_is_no_concern_of_other_topics_nor_of_a_partition_that_is_held() -> None:
+    case = Situation("orders", {1: FENCED, 3: LONG}, state={"remote_storage_enable": False})
+    assert "storage" not in entry_of(decided(case))["explanation"]
+    held = entry_of(decided(replace(case, state={"remote_storage_enable": True})))
+    assert held["reason_code"] == "tiered_storage" and not any("storage" in part for part in parts_of(held)), "the remedy says it"
+
+
 def test_times_are_whole_seconds_in_utc_however_far_away() -> None:
     assert [instant(milliseconds) for milliseconds in (0, 999, 1_795_000_005_999)] == [
         "1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-11-18T11:06:45Z",

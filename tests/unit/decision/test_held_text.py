@@ -43,7 +43,7 @@ def test_every_reason_has_its_advice() -> None:
     words = {word.value for word in Word} - {Word.PREFIX, Word.FORKED_RESOLVED}
     others = {
         "cluster_metadata", "strategy_none", "wait_for_clean_leader", "must_be_named", "reassignment_in_progress", "ahead_of_controller",
-        "fenced_broker_holds_more", "wait_for_elr", "retention_gap",
+        "fenced_broker_holds_more", "wait_for_elr", "retention_gap", "tiered_storage",
     }  # fmt: skip
     assert REASONS.keys() == words | others
 
@@ -153,6 +153,22 @@ def test_the_name_is_required_only_if_the_strategy_aggressive_needs_it(topic: st
     assert (NAMED in advice(TOPICS[topic], reason)) == needs_its_name
     by_force = decided(TOPICS[topic], Strategy.AGGRESSIVE)
     assert (by_force.reason is not None) == needs_its_name
+
+
+def test_tiered_storage_names_what_may_prove_that_nothing_is_missing_before_the_force() -> None:
+    text = advice(TOPICS["tiered"], "tiered_storage")
+    steps = (
+        "broker 3 (to offset 120)",
+        "start or repair broker 1",
+        "read the disk",
+        "kafka_controller_bootstrap_servers",
+        "Strategy aggressive elects",
+    )
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places) and NAMED not in text
+    assert "kafka_controller_bootstrap_servers" not in advice(TOPICS["tiered-history-not"], "tiered_storage"), "it was read"
+    assert "which segments remote storage has" in advice(TOPICS["__remote_log_metadata"], "tiered_storage")
+    assert decided(TOPICS["tiered"], Strategy.AGGRESSIVE).reason is None
 
 
 def test_a_fork_of_transactions_needs_its_name_too() -> None:

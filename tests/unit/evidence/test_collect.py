@@ -544,6 +544,26 @@ def test_compaction_explains_a_missing_record_only_if_the_topic_is_compacted(pol
     assert decide(decode(json.dumps(document)), Policy()).reason == (None if relation == "prefix" else "incomplete")
 
 
+class Tiered(Controller):
+    """`remote_storage_enable`: what the topic's config says."""
+
+    def __init__(self, remote_storage_enable: bool | None) -> None:
+        super().__init__()
+        self.config = TopicConfig(remote_storage_enable=remote_storage_enable)
+
+    def topic_configs(self, topics: Collection[str]) -> TopicConfigs:
+        return TopicConfigs(dict.fromkeys(topics, self.config))
+
+
+@pytest.mark.parametrize(("enabled", "reason"), [(True, "tiered_storage"), (False, None), (None, None)])
+def test_tiered_storage_is_read_with_the_configs_of_the_topic(enabled: bool | None, reason: str | None) -> None:
+    """A login that may not read configs holds nothing for that: the collection warns of it."""
+    controller = Tiered(enabled)
+    (document,) = collect_evidence(controller, [controller.states[KEY]], Budget(5.0)).documents((), ())
+    assert document.get("remote_storage_enable") == (True if enabled else None)
+    assert decide(decode(json.dumps(document)), Policy()).reason == reason
+
+
 class Read(Controller):
     """Consumer groups have read. Logs end where ALIVE says; `forked`: broker 3 wrote its batches in another epoch than broker 2."""
 

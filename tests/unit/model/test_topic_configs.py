@@ -8,7 +8,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import TopicConfig, TopicConfigs, merge, parse
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.topic_configs import (
+    NAMES,
+    TopicConfig,
+    TopicConfigs,
+    merge,
+    parse,
+)
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
@@ -27,6 +33,9 @@ DENIED = "TOPIC_AUTHORIZATION_FAILED"
         ({"cleanup.policy": "compact, delete"}, TopicConfig(cleanup_policy="compact, delete")),
         ({"cleanup.policy": ""}, TopicConfig(cleanup_policy="")),  # Kafka 4.2: neither
         ({"cleanup.policy": "shred"}, TopicConfig()),
+        ({"remote.storage.enable": "true"}, TopicConfig(remote_storage_enable=True)),
+        ({"remote.storage.enable": "false"}, TopicConfig(remote_storage_enable=False)),
+        ({"remote.storage.enable": "perhaps"}, TopicConfig()),
         ({"cleanup.policy": "compact," * 4000 + "delete"}, TopicConfig()),
         ({"cleanup.policy": "x" * 32_000}, TopicConfig()),
     ],
@@ -43,6 +52,7 @@ def test_a_refusal_is_reported_and_a_deleted_topic_is_not_one() -> None:
     assert configs.of("a") == TopicConfig(2, False)
     assert configs.of("b") == configs.of("c") == TopicConfig(None, None)
     assert "topic configs cannot be described (c: TOPIC_AUTHORIZATION_FAILED, and 1 more)" in (configs.problem() or "")
+    assert all(name in (configs.problem() or "") for name in NAMES), "what is not known"
     with pytest.raises(RecoveryError, match="grant DESCRIBE_CONFIGS on the topics"):
         configs.require_complete()
 

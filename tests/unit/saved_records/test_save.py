@@ -102,6 +102,10 @@ def test_what_cannot_be_read_says_why_and_the_others_go_on(tmp_path: Path) -> No
     assert (found.complete, found.refused) == ([tail(0, 5)], {tail(0, 5, broker=3): "broker 3 does not answer: it hangs"})
     found = save(tmp_path, Brokers(logs, errors={3: "KAFKA_STORAGE_ERROR"}), tail(0, 5, broker=3))
     assert found.refused == {tail(0, 5, broker=3): "it cannot be read: KAFKA_STORAGE_ERROR"}
+    found = save(tmp_path, Brokers(logs, errors={3: "OFFSET_MOVED_TO_TIERED_STORAGE"}), tail(0, 5, broker=3))
+    assert not found.damaged
+    (reason,) = found.refused.values()
+    assert reason.startswith("offset 0 is only in remote storage (OFFSET_MOVED_TO_TIERED_STORAGE): stop this broker")
 
 
 @pytest.mark.parametrize(

@@ -112,9 +112,9 @@ def test_what_was_not_changed_comes_back_with_the_reason(version: int) -> None:
     assert str(Refusal("INVALID_CONFIG", "no such list")) == "INVALID_CONFIG: no such list" and str(ORDERS) == "topic orders"
 
 
-def test_topics_are_asked_for_three_configs_and_no_more() -> None:
+def test_topics_are_asked_for_four_configs_and_no_more() -> None:
     again = DescribeConfigsRequest.decode(bytes(config_protocol.describe_topics(["a", "b"]).encode(version=4)), version=4)
-    names = ["min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"]
+    names = ["min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy", "remote.storage.enable"]
     assert [(row.resource_type, row.resource_name, row.configuration_keys) for row in again.resources] == [(2, "a", names), (2, "b", names)]
     assert (again.include_synonyms, again.include_documentation) == (False, False)
 
