@@ -28,7 +28,10 @@ class Confirmation(NamedTuple):
         """Return what the text confirms. Raises RecoveryError for another text."""
         found = _FORM.fullmatch(text)
         if found is None:
-            raise RecoveryError(f'{OPTION} is "{quoted(text)}"; it must be like "elect 8" or "elect 8, lose at most 240"')
+            raise RecoveryError(
+                f'{OPTION} is "{quoted(text)}"; it must be like "elect 8" or "elect 8, lose at most 240". Ansible cuts -e at spaces: write '
+                '-e \'{kafka_recovery_confirm: "elect 8"}\''
+            )
         elect, lose = (None if group is None else int(group.replace(",", "")) for group in found.groups())
         return cls(text.strip(), elect or 0, lose)
 
@@ -38,7 +41,8 @@ class Confirmation(NamedTuple):
         total = None if None in upper else sum(bound or 0 for bound in upper)
         if len(losses) == self.elect and (self.lose is None or (total is not None and total <= self.lose)):
             return
-        bound = "no upper bound of the loss is known" if total is None else f"it may lose {number(total)} committed records"
+        unknown = "no upper bound of the loss is known" + ("" if self.lose is None else ', so leave "lose at most" out if you accept that')
+        bound = unknown if total is None else f"it may lose {number(total)} committed records"
         raise RecoveryError(
             f'{OPTION} is "{self.text}", and this run would elect {number(len(losses))}; {bound}. Nothing is elected. Look at the dry run '
             "(--check --diff) without it, then confirm what that says"

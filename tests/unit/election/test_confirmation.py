@@ -31,10 +31,10 @@ def test_a_confirmation_has_the_partitions_and_may_have_the_loss(text: str, elec
 
 
 @pytest.mark.parametrize(
-    "text", ["8", "elect eight", "elect -8", "elect 8 lose 3", "elect 8, lose at most", "elect 8\nelect 9", "elect " + 40 * "9", "yes"]
+    "text", ["8", "elect eight", "elect -8", "elect 8 lose 3", "elect 8, lose at most", "elect 8\nelect 9", "elect " + 40 * "9", "elect", "yes"]
 )
 def test_another_text_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(RecoveryError, match=r"kafka_recovery_confirm.*must be like .elect 8. or .elect 8, lose at most 240."):
+    with pytest.raises(RecoveryError, match=r"kafka_recovery_confirm.*must be like .elect 8. or .elect 8, lose at most 240..*-e .\{kafka_recovery_confirm: .elect 8.\}"):
         Confirmation.parse(text)
 
 
@@ -49,10 +49,11 @@ def test_what_was_confirmed_may_be_elected(text: str, bounds: list[int | None]) 
 @pytest.mark.parametrize(
     ("text", "bounds", "said"),
     [
+        ("elect 3", [3, None], "would elect 2; no upper bound of the loss is known. Nothing"),
         ("elect 2", [3], "would elect 1; it may lose 3 committed records"),
         ("elect 2", [3, 4, 5], "would elect 3; it may lose 12 committed records"),
         ("elect 2, lose at most 6", [3, 4], "would elect 2; it may lose 7 committed records"),
-        ("elect 2, lose at most 9", [3, None], "would elect 2; no upper bound of the loss is known"),
+        ("elect 2, lose at most 9", [3, None], "would elect 2; no upper bound of the loss is known, so leave .lose at most. out"),
     ],
 )
 def test_anything_else_is_refused(text: str, bounds: list[int | None], said: str) -> None:
