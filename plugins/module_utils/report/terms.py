@@ -53,6 +53,10 @@ MEANINGS = {
     "forked": "Logs fork, and it is not known which branch is committed.",
     "forked_proven": "Logs fork, and proof of commitment is on one branch.",
     "weak": "The last-written epoch of a survivor could not be read. Its log ranks behind logs with as many proven records.",
+    "tiered_storage": (
+        "The topic has tiered storage, and nothing proves that the log of the best survivor holds every committed record. "
+        "What lost brokers copied to remote storage may be more than it has, and is readable no longer with such a leader"
+    ),
     "contradicted": "Proof of commitment and the ISR history name different branches.",
     "fenced_broker_holds_more": (
         "A fenced broker that answers, or the disk of a lost broker that was read, holds more than the best survivor, or the logs "
