@@ -30,7 +30,7 @@ class Confirmation(NamedTuple):
         if found is None:
             raise RecoveryError(
                 f'{OPTION} is "{quoted(text)}"; it must be like "elect 8" or "elect 8, lose at most 240". Ansible cuts -e at spaces: write '
-                '-e \'{kafka_recovery_confirm: "elect 8"}\''
+                "-e '{kafka_recovery_confirm: \"elect 8\"}'"
             )
         elect, lose = (None if group is None else int(group.replace(",", "")) for group in found.groups())
         return cls(text.strip(), elect or 0, lose)

@@ -87,7 +87,9 @@ def check_not_locked(folder: Folder, when: str) -> None:
         raise RecoveryError(f"log_dirs: {error}") from error
     if holder is not None:
         who = f"process {holder}" if holder else "a process in another container or on another host"
-        raise RecoveryError(f"log_dirs: {folder.path} is locked by {who}{when}, and a running broker changes its logs: wait if it is coming back, or stop it")
+        raise RecoveryError(
+            f"log_dirs: {folder.path} is locked by {who}{when}, and a running broker changes its logs: wait if it is coming back, or stop it"
+        )
 
 
 def metadata_of(folder: Folder) -> Metadata:

@@ -31,7 +31,8 @@ def test_a_confirmation_has_the_partitions_and_may_have_the_loss(text: str, elec
 
 
 @pytest.mark.parametrize(
-    "text", ["8", "elect eight", "elect -8", "elect 8 lose 3", "elect 8, lose at most", "elect 8\nelect 9", "elect " + 40 * "9", "elect", "yes"]
+    "text",
+    ["8", "elect eight", "elect -8", "elect 8 lose 3", "elect 8, lose at most", "elect 8\nelect 9", "elect " + 40 * "9", "elect", "yes"],
 )
 def test_another_text_is_refused_with_an_example(text: str) -> None:
     like = r"kafka_recovery_confirm.*must be like .elect 8. or .elect 8, lose at most 240..*-e .\{kafka_recovery_confirm: .elect 8.\}"

@@ -94,7 +94,9 @@ def test_log_dirs_of_others_are_refused(disk: Disk, tmp_path: Path) -> None:
 def test_a_log_dir_of_a_running_broker_is_refused_and_stays_locked(disk: Disk) -> None:
     with locked(disk.path / ".lock") as process:
         for _ in range(2):
-            assert f"locked by process {process}, and a running broker changes its logs: wait if it is coming back, or stop it" in refusal(disk)
+            assert f"locked by process {process}, and a running broker changes its logs: wait if it is coming back, or stop it" in refusal(
+                disk
+            )
     assert disk.partition()["log_end_offset"] == 8
 
 

@@ -78,6 +78,8 @@ def test_brokers_that_are_not_safe_are_named_once_in_the_order_of_their_ids() ->
     unsafe = {**safe, "safe_to_start": False, "reasons": ["one partition"]}
     hosts = {"c": 4, "a": 10, "b": 2}
     brokers = [{"broker_id": one, "alive": False, "warning": None} for one in hosts.values()]
-    found = rescue_lines(hosts, {host: {} for host in hosts}, brokers, [{"item": host, **(safe if host == "b" else unsafe)} for host in hosts])
+    found = rescue_lines(
+        hosts, {host: {} for host in hosts}, brokers, [{"item": host, **(safe if host == "b" else unsafe)} for host in hosts]
+    )
     assert [line.partition(" is")[0] for line in found["lines"]] == ["broker 2 (b)", "broker 4 (c)", "broker 10 (a)"]
     assert found["failure"] == "2 of 3 brokers are not known to be safe to start: broker 4 (c), broker 10 (a)"
