@@ -34,6 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss_text import loss_text, uncounted_text
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import (
     broker_list,
+    client_name,
     comma_list,
     instant,
     plural,
@@ -132,7 +133,7 @@ def _proof(decision: Decision) -> str | None:
         if point.source == "high_watermark"
         else f"the high watermark in the healthy snapshot {point.name}"
         if point.source == HEALTHY_SNAPSHOT
-        else f"the committed offset of {point.source.replace('_', ' ')} {point.name}"
+        else f"the committed offset of {point.source.replace('_', ' ')} {client_name(point.name or '')}"
         for point in decision.points
         if point.offset == greatest
     }

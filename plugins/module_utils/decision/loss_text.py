@@ -26,7 +26,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.
     is_current,
     is_given_up,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, plural
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.phrases import broker_list, client_name, plural
 
 _LOWER: Mapping[str, str] = {
     "high_watermark": "a survivor's high watermark",
@@ -78,7 +78,7 @@ def uncounted_text(decision: Decision) -> str | None:
     beyond = sorted((-offset, name) for offset, name in groups - confirmed if offset > winner.end)
     if not beyond:
         return None
-    named = ", ".join(f"offset {-offset}, committed by consumer group {name}" for offset, name in beyond[:_MOST_UNCOUNTED])
+    named = ", ".join(f"offset {-offset}, committed by consumer group {client_name(name)}" for offset, name in beyond[:_MOST_UNCOUNTED])
     more = f" and {len(beyond) - _MOST_UNCOUNTED} more" if len(beyond) > _MOST_UNCOUNTED else ""
     return f"not counted, because no batch confirms {plural(len(beyond), 'it', 'them')}: {named}{more}"
 

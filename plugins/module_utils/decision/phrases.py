@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 # The Gregorian calendar repeats itself after 400 years. A datetime ends with the year 9999, a timestamp of Kafka is any int64.
 _CYCLE_YEARS, _CYCLE_SECONDS = 400, 146_097 * 86_400
 _LAST_YEAR_OF_FOUR_DIGITS = 9999
+LONGEST_NAME, _PLAIN_NAME = 100, re.compile(r"[A-Za-z0-9_.-]+")
 _TIME, _TIME_FORMAT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII), "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -30,10 +32,21 @@ def broker_list(brokers: Collection[int]) -> str:
     return plural(len(brokers), "broker ", "brokers ") + comma_list(brokers)
 
 
+def client_name(name: str) -> str:
+    """Return the name of a consumer group, which its clients choose: as it is if it is plain, else in quotes, and cut.
+
+    Explanations join sentences by semicolons. A quoted name has none, so no part of it can be read as a sentence.
+    """
+    if len(name) <= LONGEST_NAME and _PLAIN_NAME.fullmatch(name):
+        return name
+    cut = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return json.dumps(cut, ensure_ascii=False).replace(";", "\\u003b")
+
+
 def proof_text(source: str, name: str, holder: int) -> str:
     """Return what proves records committed: the `source` of a proof, its `name`, and the broker that holds the records."""
     if source == "consumer_group":
-        return f"the offset that consumer group {name} committed"
+        return f"the offset that consumer group {client_name(name)} committed"
     if source == "healthy_snapshot":
         return f"the high watermark in the healthy snapshot {name}"
     return f"the high watermark of broker {holder}"

@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.li
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import TakenError, work_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import designated_election
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.confirmation import Confirmation
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.confirmation import Confirmation, not_confirmed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.diff import election_diff
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.disk_verdicts import DiskVerdicts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.election_evidence import (
@@ -112,6 +112,7 @@ class Recovery:
         self._record_saver = RecordSaver(cluster, workdir, saved_by, save_records, save_limits or Limits())
         self._plan = PlanEntries()
         self._limits = ElectionLimits(cluster, name)
+        self._confirmation: Confirmation | None = None
         self._entries: list[Entry] = []
         self._connection: Connection | None = None
         self._repaired: list[str] = []
@@ -197,9 +198,16 @@ class Recovery:
         self.results.rows += excess.not_counted
 
     def require(self, confirmation: Confirmation) -> None:
-        """Raise RecoveryError if the operator has confirmed other elections than those that a dry run would predict now."""
+        """Raise RecoveryError if the operator has confirmed other elections than those that a dry run would predict now.
+
+        What would not be elected now is not elected later either: it has that result.
+        """
         forecast = self._forecast(self._left_behind())
         confirmation.check([entry.loss for entry, row in zip(self._entries, forecast, strict=True) if row.outcome == Outcome.ELECTED])
+        not_counted = [row for row in forecast if row.outcome != Outcome.ELECTED]
+        self._entries = without(self._entries, not_counted)
+        self.results.rows += not_counted
+        self._confirmation = confirmation
 
     def _forecast(self, left: Left) -> list[Result]:
         """Return the results that the elections of all entries would have, those included whose records cannot be saved."""
@@ -297,6 +305,12 @@ class Recovery:
         held = without_offsets(self._entries)
         self._entries = without(self._entries, held)
         self.results.rows += held
+        if self._confirmation is not None:
+            beyond = not_confirmed(
+                self._confirmation, [entry for entry in self._entries if entry.topic not in INTERNAL_TOPICS], self.results.rows
+            )
+            self._entries = without(self._entries, beyond)
+            self.results.rows += beyond
 
     def _decide_with_offsets(self, connection: Connection, left: Left) -> None:
         """Decide about the partitions again that are not elected yet, and about those that the plan holds although offsets may prove more."""

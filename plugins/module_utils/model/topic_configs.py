@@ -23,7 +23,6 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model imp
 MIN_ISR, UNCLEAN, CLEANUP = "min.insync.replicas", "unclean.leader.election.enable", "cleanup.policy"
 TIERED = "remote.storage.enable"
 NAMES = (MIN_ISR, UNCLEAN, CLEANUP, TIERED)
-_SWITCH = {"true": True, "false": False}
 # Values that Kafka accepts; Kafka 4.2 and newer accept an empty list, too (KIP-1161). A broker can send 32 kB of any text for every topic.
 _POLICY = re.compile("(?:(?:compact|delete)(?: ?, ?(?:compact|delete))?)?")
 
@@ -85,9 +84,10 @@ def parse(values: Mapping[str, str | None]) -> TopicConfig:
     policy = values.get(CLEANUP)
     return TopicConfig(
         whole_number(values.get(MIN_ISR) or ""),
-        _SWITCH.get(values.get(UNCLEAN) or ""),
+        {"true": True, "false": False}.get(values.get(UNCLEAN) or ""),
         sys.intern(policy) if policy is not None and _POLICY.fullmatch(policy) else None,
-        _SWITCH.get(values.get(TIERED) or ""),
+        # Of another value a doubt is left, which holds a partition. Kafka before 3.6 has no such config.
+        None if (value := values.get(TIERED)) is None else value.strip().lower() != "false",
     )
 
 
