@@ -68,6 +68,8 @@ def partition(cluster: str, topic: str, number: int, outcome: str, **values: Any
         "gaps": None,
         "truncated_records": None,
         "truncated_unknown": None,
+        "online_at": None,
+        "online_run": None,
     }
     return {**row, **values}
 
@@ -142,6 +144,8 @@ def sample(
     offline_later: Sequence[dict[str, Any]] = (),
     lost: Sequence[dict[str, Any]] = (),
     drawings: Sequence[dict[str, Any]] = (),
+    found_none: Sequence[dict[str, Any]] = (),
+    snapshot_at: str = "2026-11-21T03:04:00Z",
 ) -> dict[str, Any]:
     """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
@@ -151,6 +155,7 @@ def sample(
         groups.append(
             {
                 **dict(zip(("cluster", "outcome", "reason_code"), key, strict=True)),
+                "online_later": False,
                 "partitions": len(own),
                 "evidence": sorted({row["evidence"] for row in own if row["evidence"]}),
                 "first": {"topic": first[0], "partition": first[1]},
@@ -176,18 +181,26 @@ def sample(
         "runs": [_run(rows, mode)] if rows else [],
         "reported_until": {row["cluster"]: "2026-11-21T02:47:58Z" for row in rows},
         "offline_later": list(offline_later),
+        "found_none": list(found_none),
+        "online_later": [],
         "others_offline": list(others_offline),
         "groups": groups,
         "offline_since": since,
         "totals": document.totals(groups, since),
         "loss": document.losses(groups),
-        "lost_records": {"totals": sums(lost), "clusters": [], "partitions": list(lost), "known": len(lost), "warnings": []},
+        "lost_records": {
+            "totals": sums(lost),
+            "clusters": [],
+            "partitions": list(lost),
+            "known": len(lost),
+            "warnings": [],
+        },
         "drawings": list(drawings),
         "held": partition_steps.held(groups, shown, wanted),
         "impact": consumers.impact(consumers.impact_states(_given(rows), looks, WORKDIR, wanted.playbooks), impact),
         "topics": topics,
         "partitions": [partition_steps.with_next(row, wanted) for row in shown],
-        "risk": _risk() if risk else risk_section.risk_of([], [], [], [], [], []),
+        "risk": _risk(snapshot_at) if risk else risk_section.risk_of([], [], [], [], [], []),
         "trend": _trend() if risk else [],
         "quarantine": {
             "counts": [{"cluster": "east", "kind": "landing", "files": len(refused), "last_at": LOOKED_AT}],
@@ -226,7 +239,7 @@ def _run(rows: Sequence[dict[str, Any]], mode: str) -> dict[str, Any]:
     }
 
 
-def _risk() -> dict[str, Any]:
+def _risk(collected_at: str) -> dict[str, Any]:
     at_risk = [
         {
             "cluster": "east",
@@ -244,7 +257,7 @@ def _risk() -> dict[str, Any]:
         }
         for number in range(6)
     ]
-    snapshot = {"cluster": "east", "date": "2026-11-21", "run_id": "h2", "collected_at": "2026-11-21T03:04:00Z", "partitions": 1200}
+    snapshot = {"cluster": "east", "date": "2026-11-21", "run_id": "h2", "collected_at": collected_at, "partitions": 1200}
     return risk_section.risk_of(
         [{**snapshot, "before_run_id": "h1", "before_date": "2026-11-20"}],
         [
@@ -323,4 +336,6 @@ def incident() -> dict[str, Any]:
         for number in range(4)
     ]
     hit = {"partitions": 9, "groups": 1, "offsets_to_reset": 3, "offsets_in_doubt": 1, "transactions_hanging": 1, "not_writable": 1}
-    return sample(rows, looks=[look("east", hit)], impact=downstream(), operations=[operation()])
+    # A newer snapshot would show that what is held has a leader again.
+    before = "2026-11-21T02:40:00Z"
+    return sample(rows, looks=[look("east", hit)], impact=downstream(), operations=[operation()], snapshot_at=before)

@@ -12,7 +12,7 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number, range_of
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, newer_knowledge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.anchors import partition_anchor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.moments import moment
 
@@ -158,13 +158,13 @@ def _seen_offline(doc: Document) -> Iterator[tuple[str, int, str]]:
     """Yield the clusters that newer runs or snapshots saw with partitions without a leader."""
     if doc["headline"]["state"] != "offline":
         return
-    taken = {row["cluster"]: row["collected_at"] for row in doc["risk"]["snapshots"]}
+    taken, until = {row["cluster"]: row["collected_at"] for row in doc["risk"]["snapshots"]}, newer_knowledge.known_until(doc)
     runs = {row["cluster"]: row for row in doc["offline_later"] if row["seen_at"] > taken.get(row["cluster"], "")}
     for row in runs.values():
         yield row["cluster"], row["partitions"], f"had no leader in a newer run, at {moment(row['seen_at'])}"
     for row in doc["risk"]["clusters"]:
         seen_at = taken.get(row["cluster"], "")
-        if row["offline"] and row["cluster"] not in runs and seen_at > (doc["reported_until"].get(row["cluster"]) or ""):
+        if row["offline"] and row["cluster"] not in runs and seen_at > until.get(row["cluster"], ""):
             yield row["cluster"], row["offline"], f"had no leader in the newest snapshot, at {moment(seen_at)}"
 
 

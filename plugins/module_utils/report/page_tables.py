@@ -49,6 +49,7 @@ PARTITIONS: Columns = (
     ("next_step", "", "hidden"),
     ("command", "", "hidden"),
     ("anchor", "", "hidden"),
+    ("online_at", "", "hidden"),
 )
 CLUSTERS: Columns = (
     ("cluster", "Cluster", "text"),

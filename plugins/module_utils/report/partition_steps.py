@@ -38,9 +38,11 @@ def held(groups: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]
     """
     found, rows = [], defaultdict(list)
     for row in shown:
+        if row["online_at"]:
+            continue
         rows[row["cluster"], row["outcome"], row["reason_code"]].append(row)
     for group in groups:
-        if group["outcome"] not in recovery_queries.WITHOUT_LEADER:
+        if group["outcome"] not in recovery_queries.WITHOUT_LEADER or group["online_later"]:
             continue
         own = rows[group["cluster"], group["outcome"], group["reason_code"]]
         plan = _plan(wanted.workdir, own[0]["run_id"] if own else "", group["cluster"])
@@ -62,12 +64,19 @@ def with_next(row: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
     """Add to a partition its next step and command, both null if it has a leader."""
     if row["outcome"] not in recovery_queries.WITHOUT_LEADER:
         return {**row, "next_step": None, "command": None}
+    if row["online_at"]:
+        return {**row, "next_step": seen_online(row), "command": None}
     plan, codes = _plan(wanted.workdir, row["run_id"], row["cluster"]), _codes(row)
     return {
         **row,
         "next_step": next_steps.next_step(codes, plan, wanted.playbooks.require_commit),
         "command": next_steps.command(codes, row["cluster"], [(row["topic"], row["partition"])], None, wanted.playbooks),
     }
+
+
+def seen_online(row: Mapping[str, Any]) -> str:
+    """Return what stands in place of the next step of a partition that has a leader again."""
+    return f"nothing, it was seen with a leader at {row['online_at']}"
 
 
 def _plan(workdir: Path, run_id: str, cluster: str) -> str:

@@ -246,7 +246,7 @@ function onPaper() {
   box.replaceChildren();
   for (const values of source.rows) {
     const row = named(source, values);
-    if (!data.without_leader.includes(row.outcome)) continue;
+    if (!data.without_leader.includes(row.outcome) || row.online_at) continue;
     const entry = element("div", undefined, "entry");
     entry.append(
       element(
