@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import decision_rows, schemas
@@ -146,6 +147,7 @@ def sample(
     drawings: Sequence[dict[str, Any]] = (),
     found_none: Sequence[dict[str, Any]] = (),
     snapshot_at: str = "2026-11-21T03:04:00Z",
+    inventory: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
@@ -169,12 +171,12 @@ def sample(
         topics.append({"cluster": cluster, "topic": topic, "partitions": len(own), "without_leader": without, **counts, **_bounds(own)})
     shown = sorted(rows, key=lambda row: (SHOWN_FIRST.index(row["outcome"]), row["cluster"], row["topic"], row["partition"]))
     since = {row["cluster"]: "2026-11-21T02:41:07Z" for row in rows if row["outcome"] in WITHOUT_LEADER}
-    wanted = scope.Wanted("2026-11-21T03-05-00Z", WORKDIR)
+    wanted = scope.Wanted("2026-11-21T03-05-00Z", WORKDIR, playbooks=Playbooks(list(inventory)))
     doc: dict[str, Any] = {
         "version": document.VERSION,
         "report": "2026-11-21T03-05-00Z",
         "generated_at": "2026-11-21T03:05:00Z",
-        "inventory": [],
+        "inventory": list(inventory),
         "asked_clusters": None,
         "run_ids": [RUN] if rows else [],
         "mode": mode if rows else None,
@@ -190,7 +192,7 @@ def sample(
         "loss": document.losses(groups),
         "lost_records": {
             "totals": sums(lost),
-            "clusters": [],
+            "clusters": _lost_by_cluster(lost),
             "partitions": list(lost),
             "known": len(lost),
             "warnings": [],
@@ -217,6 +219,13 @@ def sample(
         "what_if": None,
     }
     return document.complete(doc)
+
+
+def _lost_by_cluster(lost: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"cluster": cluster, "run_id": RUN, "rescue": None, **sums(row for row in lost if row["cluster"] == cluster)}
+        for cluster in sorted({row["cluster"] for row in lost})
+    ]
 
 
 def _given(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

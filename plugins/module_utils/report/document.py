@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.er
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
     consumers,
+    given_up,
     lost_record_section,
     newer_knowledge,
     newer_run_queries,
@@ -89,6 +90,13 @@ def _close(document: dict[str, Any], back: Mapping[str, Mapping[str, Any]]) -> N
     document["offline_since"] = {cluster: since for cluster, since in document["offline_since"].items() if cluster not in back}
     document["totals"] = totals(document["groups"], document["offline_since"])
     document["loss"] = losses(document["groups"])
+    _add_read(document["loss"]["given_up"], document, document["totals"]["outcomes"])
+
+
+def _add_read(given: dict[str, Any], document: Mapping[str, Any], outcomes: Mapping[str, int], cluster: str | None = None) -> None:
+    """Add to the bounds of partitions that got a leader what was read of the records that they lost (`read`), and write their text with it."""
+    given["read"] = given_up.read_records(document["lost_records"], outcomes, given["partitions"], cluster)
+    given["text"] = given_up.text(given)
 
 
 def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
@@ -122,6 +130,9 @@ def _recovery(read: recovery_queries.Read, wanted: Wanted) -> dict[str, Any]:
     finally:
         rows.unpersist()
     lost = lost_record_section.lost_records(wanted.workdir, given)
+    for row in lost["clusters"]:
+        has_disk = row["on_disk"] or row["unread"]
+        row["rescue"] = partition_steps.rescue(row["cluster"], wanted.playbooks, row["run_id"]) if has_disk else None
     found = plain_rows.rows(recovery_queries.impact(read, chosen, dates, wanted.clusters, LIMITS["impact"])) if seen else []
     modes = {run["run_id"]: run["mode"] for run in known}
     own_modes = {modes[run_id] for run_id in chosen}
@@ -239,4 +250,6 @@ def _clusters(document: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "one_failure": ranks.get(name, {"one_failure": 0})["one_failure"] if name in snapshots else None,
             }
         )
+    for row in found:
+        _add_read(row["given_up"], document, row["outcomes"], row["cluster"])
     return sorted(found, key=lambda row: (-row["without_leader"], row["cluster"]))

@@ -11,8 +11,15 @@ from typing import Any
 import pytest
 from report_samples import RUN, downstream, incident, look, partition, sample
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import answers, html_page, page_context, page_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
+    answers,
+    html_page,
+    page_context,
+    page_files,
+    partition_steps,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document as report_document
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.moments import moment, with_moments
 
@@ -49,6 +56,22 @@ def test_a_step_names_its_partitions_by_topic_and_says_how_many_it_leaves_out() 
     assert [place["partition"] for place in step["topics"][0]["partitions"]] == list(range(10))
     assert step["topics"][1]["partitions"][2]["anchor"] == "partition/east/t1/2"
     assert step["more"] == "250 more partitions"
+
+
+def test_a_step_that_begins_with_disks_has_the_command_for_them_or_names_the_guide() -> None:
+    rows = [
+        partition("east", "orders", 0, "held", reason_code="forked"),
+        partition("east", "orders", 1, "held", reason_code="no_survivor"),
+    ]
+    document = sample(rows, risk=False, inventory=["/etc/hosts.yml"])
+    rescues = {step["reason_code"]: step["rescue"] for step in answers.steps(document)}
+    line = "ansible-playbook -i /etc/hosts.yml --limit east,kafka_brokers streamops.kafka_recovery.rescue"
+    assert rescues == {"forked": line, "no_survivor": None}
+    assert f"<pre>{line}</pre>" in page(document)
+    after = partition_steps.rescue("east", Playbooks(["/etc/hosts.yml"]), "RUN")
+    assert after == line.replace("streamops", "-e kafka_recovery_run_id=RUN streamops"), "after an election it saves for that run"
+    unknown = page(sample(rows, risk=False))
+    assert "streamops.kafka_recovery.rescue" not in unknown and "How to read the disks: docs/lost-disks.md#rescue" in unknown
 
 
 def test_others_offline_have_a_step_with_its_command() -> None:

@@ -258,7 +258,7 @@ def test_sums_of_bounds_never_count_what_is_unknown(found: dict[str, Any]) -> No
     assert (given_up["lower_bound"], given_up["lower_bound_known"], given_up["partitions"]) == (14, 2, 3)
     assert (given_up["upper_bound"], given_up["upper_bound_known"], given_up["lower_bound_where_upper"]) == (30, 1, 10)
     assert given_up["text"] == (
-        "at least 10, at most 30 records for 1 partition; at least 4 for 2 other partitions, at most unknown; nothing is known of 1 of them. "
+        "at least 10, at most 30 records for 1 partition; at least 4 for 2 other partitions, and no upper bound is known. "
         "Estimate, by the rate of the last healthy snapshot: 20 for 1 partition. In 1 of them there may be fewer records than offsets "
         "(compaction, transactions)"
     )
