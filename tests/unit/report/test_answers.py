@@ -132,6 +132,14 @@ def test_it_says_who_must_act(looks: list[dict[str, Any]], impact: list[dict[str
     assert answers.state(document) == ("unfinished" if problem else "recovered")
 
 
+def test_clusters_that_were_all_checked_are_not_said_to_be_unchecked() -> None:
+    held = partition("east", "ledger", 0, "held", reason_code="no_survivor")
+    sentence = "For clusters that were not checked,"
+    assert sentence not in page(sample([*ELECTED, held], risk=False, looks=[look("east")]))
+    other = partition("west", "ledger", 0, "elected")
+    assert sentence in page(sample([*ELECTED, held, other], risk=False, looks=[look("east")]))
+
+
 def test_times_have_one_form_on_the_page() -> None:
     document = incident()
     document["quarantine"]["counts"] = [{"cluster": "east", "kind": "plan", "files": 1, "last_at": "2026-11-21T02:51:30Z"}]
