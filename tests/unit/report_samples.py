@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import COUNTS
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.history import decision_rows, schemas
@@ -68,6 +69,8 @@ def partition(cluster: str, topic: str, number: int, outcome: str, **values: Any
         "gaps": None,
         "truncated_records": None,
         "truncated_unknown": None,
+        "online_at": None,
+        "online_run": None,
     }
     return {**row, **values}
 
@@ -142,6 +145,9 @@ def sample(
     offline_later: Sequence[dict[str, Any]] = (),
     lost: Sequence[dict[str, Any]] = (),
     drawings: Sequence[dict[str, Any]] = (),
+    found_none: Sequence[dict[str, Any]] = (),
+    snapshot_at: str = "2026-11-21T03:04:00Z",
+    inventory: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The document of these partitions (rows of `partition`), and of what looks have found (rows of `look` and `found`)."""
     groups, topics = [], []
@@ -151,6 +157,7 @@ def sample(
         groups.append(
             {
                 **dict(zip(("cluster", "outcome", "reason_code"), key, strict=True)),
+                "online_later": False,
                 "partitions": len(own),
                 "evidence": sorted({row["evidence"] for row in own if row["evidence"]}),
                 "first": {"topic": first[0], "partition": first[1]},
@@ -164,30 +171,38 @@ def sample(
         topics.append({"cluster": cluster, "topic": topic, "partitions": len(own), "without_leader": without, **counts, **_bounds(own)})
     shown = sorted(rows, key=lambda row: (SHOWN_FIRST.index(row["outcome"]), row["cluster"], row["topic"], row["partition"]))
     since = {row["cluster"]: "2026-11-21T02:41:07Z" for row in rows if row["outcome"] in WITHOUT_LEADER}
-    wanted = scope.Wanted("2026-11-21T03-05-00Z", WORKDIR)
+    wanted = scope.Wanted("2026-11-21T03-05-00Z", WORKDIR, playbooks=Playbooks(list(inventory)))
     doc: dict[str, Any] = {
         "version": document.VERSION,
         "report": "2026-11-21T03-05-00Z",
         "generated_at": "2026-11-21T03:05:00Z",
-        "inventory": [],
+        "inventory": list(inventory),
         "asked_clusters": None,
         "run_ids": [RUN] if rows else [],
         "mode": mode if rows else None,
         "runs": [_run(rows, mode)] if rows else [],
         "reported_until": {row["cluster"]: "2026-11-21T02:47:58Z" for row in rows},
         "offline_later": list(offline_later),
+        "found_none": list(found_none),
+        "online_later": [],
         "others_offline": list(others_offline),
         "groups": groups,
         "offline_since": since,
         "totals": document.totals(groups, since),
         "loss": document.losses(groups),
-        "lost_records": {"totals": sums(lost), "clusters": [], "partitions": list(lost), "known": len(lost), "warnings": []},
+        "lost_records": {
+            "totals": sums(lost),
+            "clusters": _lost_by_cluster(lost),
+            "partitions": list(lost),
+            "known": len(lost),
+            "warnings": [],
+        },
         "drawings": list(drawings),
         "held": partition_steps.held(groups, shown, wanted),
         "impact": consumers.impact(consumers.impact_states(_given(rows), looks, WORKDIR, wanted.playbooks), impact),
         "topics": topics,
         "partitions": [partition_steps.with_next(row, wanted) for row in shown],
-        "risk": _risk() if risk else risk_section.risk_of([], [], [], [], [], []),
+        "risk": _risk(snapshot_at) if risk else risk_section.risk_of([], [], [], [], [], []),
         "trend": _trend() if risk else [],
         "quarantine": {
             "counts": [{"cluster": "east", "kind": "landing", "files": len(refused), "last_at": LOOKED_AT}],
@@ -204,6 +219,13 @@ def sample(
         "what_if": None,
     }
     return document.complete(doc)
+
+
+def _lost_by_cluster(lost: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"cluster": cluster, "run_id": RUN, "rescue": None, **sums(row for row in lost if row["cluster"] == cluster)}
+        for cluster in sorted({row["cluster"] for row in lost})
+    ]
 
 
 def _given(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -226,7 +248,7 @@ def _run(rows: Sequence[dict[str, Any]], mode: str) -> dict[str, Any]:
     }
 
 
-def _risk() -> dict[str, Any]:
+def _risk(collected_at: str) -> dict[str, Any]:
     at_risk = [
         {
             "cluster": "east",
@@ -244,7 +266,7 @@ def _risk() -> dict[str, Any]:
         }
         for number in range(6)
     ]
-    snapshot = {"cluster": "east", "date": "2026-11-21", "run_id": "h2", "collected_at": "2026-11-21T03:04:00Z", "partitions": 1200}
+    snapshot = {"cluster": "east", "date": "2026-11-21", "run_id": "h2", "collected_at": collected_at, "partitions": 1200}
     return risk_section.risk_of(
         [{**snapshot, "before_run_id": "h1", "before_date": "2026-11-20"}],
         [
@@ -323,4 +345,6 @@ def incident() -> dict[str, Any]:
         for number in range(4)
     ]
     hit = {"partitions": 9, "groups": 1, "offsets_to_reset": 3, "offsets_in_doubt": 1, "transactions_hanging": 1, "not_writable": 1}
-    return sample(rows, looks=[look("east", hit)], impact=downstream(), operations=[operation()])
+    # A newer snapshot would show that what is held has a leader again.
+    before = "2026-11-21T02:40:00Z"
+    return sample(rows, looks=[look("east", hit)], impact=downstream(), operations=[operation()], snapshot_at=before)

@@ -100,11 +100,9 @@ def range_of(bounds: Mapping[str, Any]) -> str:
 
 def loss(added: Mapping[str, Any]) -> str:
     """Return one sentence with the bounds of a loss, in records. `added`: as `total` returns it. Unknown bounds are named, never shown as 0."""
-    partitions, lower, upper = added["partitions"], added["lower_bound_known"], added["upper_bound_known"]
+    partitions, upper = added["partitions"], added["upper_bound_known"]
     if not partitions:
         return "no partition to count"
-    if not lower and not upper:
-        return f"how much is unknown for {_all(partitions)}"
     parts = []
     if upper:
         least = added["lower_bound_where_upper"] or 0
@@ -113,9 +111,11 @@ def loss(added: Mapping[str, Any]) -> str:
     if upper < partitions:
         rest = (added["lower_bound"] or 0) - (added["lower_bound_where_upper"] or 0)
         others = _all(partitions) if not upper else count(partitions - upper, "other partition")
-        parts.append(f"at least {number(rest)} for {others}, at most unknown")
-        if lower < partitions:
-            parts.append(f"nothing is known of {number(partitions - lower)} of them")
+        # A partition of which nothing is known adds nothing to the lower bound, so the sum is true for it, too.
+        if rest:
+            parts.append(f"at least {number(rest)} for {others}, and no upper bound is known")
+        else:
+            parts.append(f"unknown for {others}: no loss of committed records is proven, and no upper bound is known")
     text = "; ".join(parts)
     if added["estimate_known"]:
         text += f". Estimate, by the rate of the last healthy snapshot: {number(added['estimate'])} for {count(added['estimate_known'], 'partition')}"

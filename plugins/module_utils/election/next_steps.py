@@ -127,6 +127,11 @@ def order(code: str) -> int:
     return list(STEPS).index(code) if code in STEPS else len(WAIT) + len(DISK)
 
 
+def disks_first(codes: Iterable[str]) -> bool:
+    """Return whether the step of these codes begins with the disks of lost brokers (playbook rescue)."""
+    return STEPS.get(first_with_step(codes), "").startswith(DISKS_FIRST)
+
+
 def next_step(codes: Sequence[str], plan: str, require_commit: bool = False) -> str:
     """Return the sentence of the first of these codes that has a step, ANYTHING_ELSE if none has.
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number, range_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, lasting, number
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, given_up, newer_knowledge
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.anchors import partition_anchor
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.moments import moment
 
@@ -45,11 +45,6 @@ def state(doc: Document) -> str:
     return "unfinished" if own == "recovered" and consumers.next_step(doc["impact"]["totals"]) else own
 
 
-def loss_range(bounds: Mapping[str, Any]) -> str:
-    """Return bounds as `phrases.range_of` does, but `unknown` for bounds that exclude nothing."""
-    return "unknown" if (text := range_of(bounds)) == "0 or more" else text
-
-
 def answers(doc: Document) -> list[dict[str, Any]]:
     """Return what the page answers, in its order: `anchor` of the section, `title`, `value`, `note`, and whether it is a `problem`."""
     return [
@@ -73,20 +68,8 @@ def _losses(doc: Document) -> Iterator[tuple[str, str, str, str, bool]]:
     for part, title in (("given_up", "Records given up"), ("at_stake", "Records at stake")):
         bounds = doc["loss"][part]
         if bounds["partitions"]:
-            value = loss_range(bounds)
-            yield "loss", title, value, _known(bounds), value not in ("0", "none")
-
-
-def _known(bounds: Mapping[str, Any]) -> str:
-    """Return a text that says for how many partitions the bounds are known."""
-    upper, partitions = bounds["upper_bound_known"], bounds["partitions"]
-    if not upper:
-        text = "no upper bound is known" if bounds["lower_bound"] else "no loss is proven, and no upper bound is known"
-    elif upper == partitions:
-        text = "an upper bound is known for all"
-    else:
-        text = f"at most {number(bounds['upper_bound'])} in {number(upper)} of {number(partitions)} partitions, unknown in the others"
-    return text + (f"; estimate {number(bounds['estimate'])} for {number(bounds['estimate_known'])}" if bounds["estimate_known"] else "")
+            value = given_up.value(bounds)
+            yield "loss", title, value, given_up.note(bounds), value not in ("0", "none")
 
 
 def _downstream(doc: Document) -> Iterator[tuple[str, str, str, str, bool]]:
@@ -128,7 +111,7 @@ def steps(doc: Document) -> list[dict[str, Any]]:
     """Return the next steps, the cheapest first: rows of `held` and `others_offline` with their `kind` and `topics`, and what newer snapshots show."""
     playbooks = Playbooks(doc["inventory"])
     found = [{**row, "kind": _kind(row), **_topics(doc, row)} for row in doc["held"]]
-    rest = {"outcome": "", "reason_code": "", "topics": [], "more": ""}
+    rest: dict[str, Any] = {"outcome": "", "reason_code": "", "topics": [], "more": "", "rescue": None}
     found += [
         {
             **{key: row[key] for key in ("cluster", "partitions", "next_step", "command")},
@@ -158,13 +141,13 @@ def _seen_offline(doc: Document) -> Iterator[tuple[str, int, str]]:
     """Yield the clusters that newer runs or snapshots saw with partitions without a leader."""
     if doc["headline"]["state"] != "offline":
         return
-    taken = {row["cluster"]: row["collected_at"] for row in doc["risk"]["snapshots"]}
+    taken, until = {row["cluster"]: row["collected_at"] for row in doc["risk"]["snapshots"]}, newer_knowledge.known_until(doc)
     runs = {row["cluster"]: row for row in doc["offline_later"] if row["seen_at"] > taken.get(row["cluster"], "")}
     for row in runs.values():
         yield row["cluster"], row["partitions"], f"had no leader in a newer run, at {moment(row['seen_at'])}"
     for row in doc["risk"]["clusters"]:
         seen_at = taken.get(row["cluster"], "")
-        if row["offline"] and row["cluster"] not in runs and seen_at > (doc["reported_until"].get(row["cluster"]) or ""):
+        if row["offline"] and row["cluster"] not in runs and seen_at > until.get(row["cluster"], ""):
             yield row["cluster"], row["offline"], f"had no leader in the newest snapshot, at {moment(seen_at)}"
 
 

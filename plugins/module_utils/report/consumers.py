@@ -119,7 +119,7 @@ def offsets_beyond_log_end(document: Mapping[str, Any]) -> int | None:
     groups = [
         row
         for row in document["groups"]
-        if row["outcome"] in WITHOUT_LEADER or (row["outcome"] in GIVEN_A_LEADER and row["cluster"] in due)
+        if (row["outcome"] in WITHOUT_LEADER and not row["online_later"]) or (row["outcome"] in GIVEN_A_LEADER and row["cluster"] in due)
     ]
     return sum(row["beyond_consumers"] for row in groups) if groups else None
 

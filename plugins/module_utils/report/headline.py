@@ -5,12 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import capital, count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import GIVEN_A_LEADER, Outcome
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import PLANNED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import newer_knowledge
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
+    DRY_RUN,
+    PLAN_ONLY,
+    PLANNED,
+    RECOVERED,
+)
+
+# What saw that partitions have a leader again.
+SEEN_BY = {PLAN_ONLY: "a plan", DRY_RUN: "a dry run", RECOVERED: "a run", newer_knowledge.SNAPSHOT: "a snapshot"}
 
 
 def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
@@ -32,13 +41,15 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
     if newer["runs"]:
         return _offline_later(newer)
     if totals["partitions"]:
+        back = _back(document["online_later"])
         elected = totals["outcomes"].get(Outcome.ELECTED, 0)
         given = sum(totals["outcomes"].get(outcome, 0) for outcome in GIVEN_A_LEADER)
         text = f"{_every(totals['partitions'])} a leader"
         if elected:
             text += f"; {number(elected)} {'was' if elected == 1 else 'were'} elected"
-        elif not given:
+        elif not given and not back:
             text += ", and had one before"
+        text += back
         following = f"{outlook}." if outlook and document["risk_is_newer"] else "Nothing is left to elect."
         return {"state": "recovered" if given else "calm", "text": f"{text}.", "next": " ".join(filter(None, (following, downstream)))}
     if document["runs"]:
@@ -60,7 +71,7 @@ def headline(document: Mapping[str, Any], downstream: str) -> dict[str, str]:
 
 def _still_offline(document: Mapping[str, Any]) -> dict[str, str]:
     totals = document["totals"]
-    left, planned = totals["without_leader"], totals["outcomes"].get(PLANNED, 0)
+    left, planned = totals["without_leader"], sum(row["partitions"] for row in document["held"] if row["outcome"] == PLANNED)
     has = verb(left, "has", "have")
     if left == totals["partitions"]:
         subject = "The one partition of this run" if left == 1 else f"All {number(left)} partitions of this run"
@@ -101,6 +112,16 @@ def _offline_later(newer: Mapping[str, Any]) -> dict[str, str]:
         "text": f"{count(partitions, 'partition')} of {where} had no leader in a newer run, at {newer['seen_at']}.",
         "next": "Recover what is offline: the playbook recover.",
     }
+
+
+def _back(online_later: Sequence[Mapping[str, Any]]) -> str:
+    """Return which run or snapshot saw with a leader what the reported runs left without one, as the end of a sentence."""
+    if not online_later:
+        return ""
+    last = max(online_later, key=lambda row: row["seen_at"])
+    left, others = (sum(row[name] for row in online_later) for name in ("partitions", "others"))
+    none = "none" if others else f"none of the other {number(left)}"
+    return f"; {SEEN_BY[last['mode']]} at {last['seen_at']} found {none} offline"
 
 
 def _first(document: Mapping[str, Any]) -> str:

@@ -100,6 +100,6 @@ def page(document: Mapping[str, Any], files: Mapping[str, str]) -> str:
         steps_shown=STEPS_SHOWN,
         snapshot_command=Playbooks(doc["inventory"]).line("snapshot"),
         topics_limit=LIMITS["topics"],
-        listed_on_paper=sum(1 for row in doc["partitions"] if row["outcome"] in WITHOUT_LEADER),
+        listed_on_paper=sum(1 for row in doc["partitions"] if row["outcome"] in WITHOUT_LEADER and not row["online_at"]),
         **page_context.context(doc),
     )

@@ -66,7 +66,7 @@ class Metrics(Collector):
             "unclean_recovery_partitions_count",
             "Partitions without a leader that a plan elects one for, and that have none yet (KIP-966).",
             ("cluster",),
-            (((row["cluster"],), sum(row["outcomes"][outcome] for outcome in UNDER_RECOVERY)) for row in doc["clusters"]),
+            self._under_recovery(),
         )
         yield from self._finished()
         yield _gauge(
@@ -107,12 +107,17 @@ class Metrics(Collector):
         """Yield one sample per reason, and a zero for a cluster without such partitions, so that an alert can end."""
         waiting: dict[tuple[str, ...], int] = {}
         for row in self._doc["groups"]:
-            if row["outcome"] in WITHOUT_LEADER:
+            if row["outcome"] in WITHOUT_LEADER and not row["online_later"]:
                 key = (row["cluster"], row["reason_code"] or row["outcome"])
                 waiting[key] = waiting.get(key, 0) + row["partitions"]
         calm = {row["cluster"] for row in self._doc["clusters"]} - {cluster for cluster, _since in waiting}
         yield from waiting.items()
         yield from (((cluster, "none"), 0) for cluster in sorted(calm))
+
+    def _under_recovery(self) -> Iterator[Sample]:
+        for cluster in self._doc["clusters"]:
+            groups = [row for row in self._doc["groups"] if row["cluster"] == cluster["cluster"] and not row["online_later"]]
+            yield (cluster["cluster"],), sum(row["partitions"] for row in groups if row["outcome"] in UNDER_RECOVERY)
 
     def _finished(self) -> Iterator[Metric]:
         labels, rows = ("cluster", "strategy", "evidence"), self._doc["unclean_recoveries"]

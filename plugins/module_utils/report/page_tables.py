@@ -11,15 +11,15 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import number, spaced
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.shared_sentences import disk_failed
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import consumers, given_up
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.anchors import partition_anchor
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.answers import loss_range
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.moments import moment
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.recovery_queries import (
     OUTCOME_LABELS,
     SHOWN_FIRST,
     WITHOUT_LEADER,
 )
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.lost_records import sums
 
 Document = Mapping[str, Any]
 # (key, title, kind); kinds are those of the page's script.
@@ -49,6 +49,7 @@ PARTITIONS: Columns = (
     ("next_step", "", "hidden"),
     ("command", "", "hidden"),
     ("anchor", "", "hidden"),
+    ("online_at", "", "hidden"),
 )
 CLUSTERS: Columns = (
     ("cluster", "Cluster", "text"),
@@ -122,6 +123,13 @@ LOST_BY_CLUSTER: Columns = (
     *LOST_RECORDS[3:8],
     ("not_known", "Partitions not known", "problem"),
     ("unread", "Partitions with an unread disk", "problem"),
+    ("rescue", "Save the disks", "command"),
+)
+LOST_BY_TOPIC: Columns = (
+    *LOST_RECORDS[:2],
+    ("partitions", "Partitions", "number"),
+    *LOST_RECORDS[3:8],
+    *LOST_BY_CLUSTER[7:9],
 )
 LOOKS: Columns = (
     ("cluster", "Cluster", "text"),
@@ -211,8 +219,8 @@ def tables(doc: Document) -> dict[str, Any]:
     clusters = [
         {
             **row,
-            "given_up_range": loss_range(row["given_up"]),
-            "at_stake_range": loss_range(row["at_stake"]),
+            "given_up_range": given_up.value(row["given_up"]),
+            "at_stake_range": given_up.value(row["at_stake"]),
         }
         for row in doc["clusters"]
     ]
@@ -236,13 +244,22 @@ def tables(doc: Document) -> dict[str, Any]:
         "refused": _table(REFUSED, doc["quarantine"]["files"]),
     }
     lost = doc["lost_records"]
-    found["lost_records"] = _table(LOST_RECORDS, [{**row, "note": _lost_note(row)} for row in lost["partitions"]])
+    found["lost_records"] = _table(LOST_BY_TOPIC, _by_topic(lost["partitions"]))
+    found["lost_partitions"] = _table(LOST_RECORDS, [{**row, "note": _lost_note(row)} for row in lost["partitions"]])
     found["lost_by_cluster"] = _table(LOST_BY_CLUSTER, lost["clusters"])
     found["lost_unknown"] = _table(UNKNOWN, lost["warnings"])
     found |= _impact(doc["impact"])
     if doc["what_if"]:
         found["what_if"] = _table(WHAT_IF, [{**row, "effect": _effect(row)} for row in doc["what_if"]["partitions"]])
     return found
+
+
+def _by_topic(partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lost records of the topics, in the order of their worst partitions."""
+    topics: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in partitions:
+        topics.setdefault((row["cluster"], row["topic"]), []).append(row)
+    return [{"cluster": cluster, "topic": topic, **sums(rows)} for (cluster, topic), rows in topics.items()]
 
 
 def _lost_note(row: Mapping[str, Any]) -> str:

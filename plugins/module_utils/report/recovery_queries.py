@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import reduce
 
 with suppress(ImportError):  # common.optional_imports names what is missing
     from pyspark.sql import Column, DataFrame, Window
@@ -49,8 +50,11 @@ def recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:
     return rows.withColumn("last_at", F.coalesce("finished_at", "planned_at", "collected_at", "impact_at"))
 
 
-def runs(audit: DataFrame, limit: int) -> DataFrame:
-    """Return the newest `limit` runs, newest first: times, mode, clusters, partitions by outcome, and remarks, over all clusters."""
+def runs(audit: DataFrame) -> DataFrame:
+    """Return all runs, newest first: times, mode, clusters, partitions by outcome, and remarks, over all clusters.
+
+    `planned_offline`: how many partitions without a leader the plans of the run have.
+    """
     counts = [F.coalesce(F.sum(F.col("outcomes")[outcome]), F.lit(0)).alias(outcome) for outcome in Outcome]
     return (
         audit.groupBy("run_id")
@@ -67,11 +71,23 @@ def runs(audit: DataFrame, limit: int) -> DataFrame:
             .alias("mode"),
             F.sort_array(F.collect_set("cluster")).alias("clusters"),
             F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list("remarks")))), 1, MOST_REMARKS).alias("remarks"),
+            # Plans have losses of the partitions that they elect or hold, not of those that were online.
+            F.coalesce(F.sum(F.col("table_rows")["loss"]), F.lit(0)).alias("planned_offline"),
             *counts,
         )
         .orderBy(F.desc("last_at"), F.desc("run_id"))
-        .limit(limit)
     )
+
+
+def with_subject(runs: DataFrame) -> DataFrame:
+    """Return the `runs` that a report can be about: that were allowed to elect and have results, or that found partitions without a leader.
+
+    A later run that finds none, and a dry run, must not hide what an election has cost.
+    """
+    open_ones = reduce(Column.__add__, (F.col(outcome) for outcome in outcomes.WITHOUT_LEADER))
+    results = reduce(Column.__add__, (F.col(outcome) for outcome in Outcome))
+    recovered = (F.col("mode") == RECOVERED) & (results > 0)
+    return runs.where(recovered | ((F.col("mode") == PLAN_ONLY) & (open_ones + F.col("planned_offline") > 0)))
 
 
 def of_runs(table: DataFrame, run_ids: Sequence[str], dates: Sequence[object], clusters: Sequence[str] | None) -> DataFrame:
@@ -83,7 +99,8 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
     """Return one row per partition of these runs, from the last of them that has it: result, plan and loss joined.
 
     `reason_code`: that of the result, else of the plan, empty if there is none; `detail`: the plan's explanation, else the reason in the result;
-    `reported_at`: the time of result or plan. Loss bounds are null if they are not known.
+    `reported_at`: the time of result or plan. Loss bounds are null if they are not known. `online_at` and `online_run` are null, see
+    `newer_run_queries.with_online_at`.
     """
     own = [*KEY, "run_id"]
     plan = of_runs(read("plan"), run_ids, dates, clusters).select(
@@ -117,6 +134,8 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
             *("lower_bound", "lower_bound_from", "upper_bound", "upper_bound_from", "estimate", "estimate_from", "gaps"),
             "truncated_records",
             "truncated_unknown",
+            F.lit(None).cast("timestamp").alias("online_at"),
+            F.lit(None).cast("string").alias("online_run"),
         )
     )
     newest = Window.partitionBy(*KEY).orderBy(F.desc("reported_at"), F.desc("run_id"))
@@ -124,18 +143,22 @@ def partitions(read: Read, run_ids: Sequence[str], dates: Sequence[object], clus
 
 
 def by_outcome(rows: DataFrame) -> DataFrame:
-    """Return counts and bounds of `partitions` per cluster, outcome and reason code: at most some dozens of rows per cluster."""
+    """Return counts and bounds of `partitions` per cluster, outcome and reason code: at most some dozens of rows per cluster.
+
+    `online_later`: whether a newer run saw the partitions with a leader; see `newer_run_queries.with_online_at`.
+    """
     needs_reason = F.col("outcome").isin(*WITHOUT_LEADER)
     return (
         rows.withColumn("reason_code", F.when(needs_reason, F.col("reason_code")).otherwise(F.lit("")))
-        .groupBy("cluster", "outcome", "reason_code")
+        .withColumn("online_later", F.col("online_at").isNotNull())
+        .groupBy("cluster", "outcome", "reason_code", "online_later")
         .agg(
             F.count("*").alias("partitions"),
             F.sort_array(F.collect_set("evidence")).alias("evidence"),
             F.min(F.struct("topic", "partition")).alias("first"),
             *_bounds(),
         )
-        .orderBy("cluster", "outcome", "reason_code")
+        .orderBy("cluster", "outcome", "reason_code", "online_later")
     )
 
 
@@ -158,7 +181,7 @@ def _bounds() -> list[Column]:
 def by_topic(rows: DataFrame, limit: int) -> DataFrame:
     """Return counts and bounds per topic, those with most partitions without a leader first."""
     outcomes = [F.count_if(F.col("outcome") == outcome).alias(outcome) for outcome in SHOWN_FIRST]
-    open_ones = F.count_if(F.col("outcome").isin(*WITHOUT_LEADER)).alias("without_leader")
+    open_ones = F.count_if(F.col("outcome").isin(*WITHOUT_LEADER) & F.col("online_at").isNull()).alias("without_leader")
     return (
         rows.groupBy("cluster", "topic")
         .agg(F.count("*").alias("partitions"), open_ones, *outcomes, *_bounds())
@@ -176,7 +199,7 @@ def worst_first(rows: DataFrame, limit: int) -> DataFrame:
 
 def offline_since(read: Read, rows: DataFrame, clusters: Sequence[str] | None) -> DataFrame:
     """Return per cluster the earliest time (`since`) from which one of its partitions was without a leader in all plans and results until now."""
-    still = rows.where(F.col("outcome").isin(*WITHOUT_LEADER)).select(*KEY).distinct()
+    still = rows.where(F.col("outcome").isin(*WITHOUT_LEADER) & F.col("online_at").isNull()).select(*KEY).distinct()
     planned = of_clusters(read("plan"), clusters).select(
         *KEY, F.col("planned_at").alias("at"), (F.col("section") != "online").alias("offline")
     )
@@ -194,25 +217,25 @@ def offline_since(read: Read, rows: DataFrame, clusters: Sequence[str] | None) -
     )
 
 
-def others_offline(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
-    """Return per cluster how many `partitions` outside of the last of these runs had no leader when it ended. Clusters without any are left out."""
+def others_offline(audit: DataFrame, run_ids: Sequence[str], rows: DataFrame) -> DataFrame:
+    """Return per cluster how many partitions outside of these runs had no leader when the last of them ended. Clusters without any are left out.
+
+    `rows`: `partitions` of these runs. What an earlier one left without a leader is among those that the last run counted.
+    """
     newest = Window.partitionBy("cluster").orderBy(F.desc("finished_at"))
     ended = audit.where(F.col("run_id").isin(*run_ids) & F.col("finished_at").isNotNull())
     last = ended.withColumn("place", F.row_number().over(newest)).where("place = 1")
-    return last.where("other_offline > 0").select("cluster", F.col("other_offline").alias("partitions"), "finished_at").orderBy("cluster")
+    left = rows.where(F.col("outcome").isin(*WITHOUT_LEADER)).groupBy("cluster", "run_id").agg(F.count("*").alias("left"))
+    earlier = left.join(last.select("cluster", F.col("run_id").alias("last_run")), "cluster").where("run_id != last_run")
+    known = earlier.groupBy("cluster").agg(F.sum("left").alias("known"))
+    others = last.join(known, "cluster", "left").withColumn("partitions", F.col("other_offline") - F.coalesce("known", F.lit(0)))
+    return others.where("partitions > 0").select("cluster", "partitions", "finished_at").orderBy("cluster")
 
 
 def reported_until(audit: DataFrame, run_ids: Sequence[str]) -> DataFrame:
     """Return per cluster the time of its last step in these runs (`until`), or the end of its last election if it is in none of them."""
     own = F.max(F.when(F.col("run_id").isin(*run_ids), F.col("last_at")))
     return audit.groupBy("cluster").agg(F.coalesce(own, F.max("finished_at")).alias("until")).where("until IS NOT NULL")
-
-
-def offline_later(rows: DataFrame, until: DataFrame) -> DataFrame:
-    """Return per cluster the number of rows of `partitions` without a leader that are newer than `reported_until`, and their last time (`seen_at`)."""
-    newer = rows.join(F.broadcast(until), "cluster", "left").where("until IS NULL OR reported_at > until")
-    offline = newer.where(F.col("outcome").isin(*WITHOUT_LEADER))
-    return offline.groupBy("cluster").agg(F.count("*").alias("partitions"), F.max("reported_at").alias("seen_at")).orderBy("cluster")
 
 
 def unclean_recoveries(read: Read, clusters: Sequence[str] | None) -> DataFrame:

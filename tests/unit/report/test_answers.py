@@ -11,8 +11,15 @@ from typing import Any
 import pytest
 from report_samples import RUN, downstream, incident, look, partition, sample
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election import next_steps
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import answers, html_page, page_context, page_files
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import (
+    answers,
+    html_page,
+    page_context,
+    page_files,
+    partition_steps,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document as report_document
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.moments import moment, with_moments
 
@@ -49,6 +56,22 @@ def test_a_step_names_its_partitions_by_topic_and_says_how_many_it_leaves_out() 
     assert [place["partition"] for place in step["topics"][0]["partitions"]] == list(range(10))
     assert step["topics"][1]["partitions"][2]["anchor"] == "partition/east/t1/2"
     assert step["more"] == "250 more partitions"
+
+
+def test_a_step_that_begins_with_disks_has_the_command_for_them_or_names_the_guide() -> None:
+    rows = [
+        partition("east", "orders", 0, "held", reason_code="forked"),
+        partition("east", "orders", 1, "held", reason_code="no_survivor"),
+    ]
+    document = sample(rows, risk=False, inventory=["/etc/hosts.yml"])
+    rescues = {step["reason_code"]: step["rescue"] for step in answers.steps(document)}
+    line = "ansible-playbook -i /etc/hosts.yml --limit east,kafka_brokers streamops.kafka_recovery.rescue"
+    assert rescues == {"forked": line, "no_survivor": None}
+    assert f"<pre>{line}</pre>" in page(document)
+    after = partition_steps.rescue("east", Playbooks(["/etc/hosts.yml"]), "RUN")
+    assert after == line.replace("streamops", "-e kafka_recovery_run_id=RUN streamops"), "after an election it saves for that run"
+    unknown = page(sample(rows, risk=False))
+    assert "streamops.kafka_recovery.rescue" not in unknown and "How to read the disks: docs/lost-disks.md#rescue" in unknown
 
 
 def test_others_offline_have_a_step_with_its_command() -> None:
@@ -109,12 +132,20 @@ def test_it_says_who_must_act(looks: list[dict[str, Any]], impact: list[dict[str
     assert answers.state(document) == ("unfinished" if problem else "recovered")
 
 
+def test_clusters_that_were_all_checked_are_not_said_to_be_unchecked() -> None:
+    held = partition("east", "ledger", 0, "held", reason_code="no_survivor")
+    sentence = "For clusters that were not checked,"
+    assert sentence not in page(sample([*ELECTED, held], risk=False, looks=[look("east")]))
+    other = partition("west", "ledger", 0, "elected")
+    assert sentence in page(sample([*ELECTED, held, other], risk=False, looks=[look("east")]))
+
+
 def test_times_have_one_form_on_the_page() -> None:
     document = incident()
     document["quarantine"]["counts"] = [{"cluster": "east", "kind": "plan", "files": 1, "last_at": "2026-11-21T02:51:30Z"}]
     html = page(document)
     visible = html[html.index("<body>") : html.index('<script type="application/json"')]
-    assert "2026-11-21 03:05:00 UTC" in visible and "2026-11-21 03:04:00 UTC" in visible
+    assert "2026-11-21 03:05:00 UTC" in visible and "2026-11-21 02:40:00 UTC" in visible
     assert "02:41:07Z" not in html.replace('"2026-11-21T02:41:07Z"', ""), "sentences, too: only sortable columns keep the form of files"
     assert not [text for text in visible.split() if text.endswith("Z") and ":" in text]
 

@@ -11,7 +11,7 @@ from report_samples import partition, sample
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import document as report_document
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import partition_steps, risk_section
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report import metrics, partition_steps, risk_section
 
 ELECTED = [partition("east", "forced", number, "elected", truncated_records=80, truncated_unknown=0) for number in range(3)]
 OTHERS = {"cluster": "east", "partitions": 9, "finished_at": "2026-11-21T02:47:58Z"}
@@ -84,3 +84,53 @@ def test_what_survivors_truncated_stands_beside_the_bounds_of_a_success() -> Non
     given_up = sample(ELECTED, risk=False)["loss"]["given_up"]
     assert given_up["truncated_records"] == 240
     assert "Truncated from survivors: 240 records" in given_up["text"]
+
+
+HELD = [partition("east", "ledger", number, "held", reason_code="no_survivor") for number in range(2)]
+NONE = {"cluster": "east", "seen_at": "2026-11-21T03:00:00Z", "run_id": "later", "mode": "plan"}
+
+
+def test_a_newer_plan_that_found_none_offline_ends_what_the_run_left() -> None:
+    document = sample([*ELECTED, *HELD], risk=False, found_none=[NONE])
+    assert document["headline"]["state"] == "recovered"
+    assert document["headline"]["text"] == (
+        "All 5 partitions of this run have a leader; 3 were elected; a plan at 2026-11-21T03:00:00Z found none of the other 2 offline."
+    )
+    assert document["held"] == [] and document["offline_since"] == {} and document["totals"]["without_leader"] == 0
+    assert document["totals"]["outcomes"]["held"] == 2, "what the run did stays"
+    assert document["loss"]["at_stake"]["partitions"] == 0 and document["clusters"][0]["without_leader"] == 0
+    assert {row["command"] for row in document["partitions"]} == {None}
+    samples = {
+        (sample_.name, *sample_.labels.values()): sample_.value
+        for metric in metrics.Metrics(document).collect()
+        for sample_ in metric.samples
+    }
+    assert samples["kafka_recovery_manual_leader_election_required_partition_count", "east", "none"] == 0
+    assert not [key for key in samples if key[0] == "kafka_recovery_oldest_offline_timestamp_seconds"]
+
+
+def test_an_older_plan_or_one_of_another_cluster_ends_nothing() -> None:
+    for none in ({**NONE, "seen_at": "2026-11-21T02:47:00Z"}, {**NONE, "cluster": "west"}):
+        document = sample([*ELECTED, *HELD], risk=False, found_none=[none])
+        assert document["headline"]["state"] == "offline" and document["totals"]["without_leader"] == 2
+
+
+def test_a_newer_snapshot_without_offline_partitions_ends_what_the_run_left_and_one_with_some_does_not() -> None:
+    document = sample([*ELECTED, *HELD])
+    assert document["headline"]["state"] == "recovered"
+    assert "a snapshot at 2026-11-21T03:04:00Z found none of the other 2 offline" in document["headline"]["text"]
+    again = offline_snapshot(sample([*ELECTED, *HELD], found_none=[NONE]), 2)
+    assert again["headline"]["state"] == "offline", "the snapshot is newer than the plan"
+
+
+def test_a_newer_plan_that_found_none_ends_others_and_older_snapshots_and_runs() -> None:
+    later = {"cluster": "east", "partitions": 5, "seen_at": "2026-11-21T03:05:00Z"}
+    none = {**NONE, "seen_at": "2026-11-21T03:06:00Z", "mode": "dry_run"}
+    document = sample(ELECTED, risk=False, others_offline=[OTHERS], found_none=[none])
+    assert document["headline"]["state"] == "recovered"
+    assert document["headline"]["text"].endswith("; a dry run at 2026-11-21T03:06:00Z found none offline.")
+    document = offline_snapshot(sample(ELECTED, found_none=[none]), 5)
+    assert document["headline"]["state"] == "recovered", "the snapshot of 03:04 is older"
+    assert sample(HELD, risk=False, offline_later=[later], found_none=[NONE])["headline"]["state"] == "offline", (
+        "a newer run saw some again"
+    )

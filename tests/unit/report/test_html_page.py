@@ -290,6 +290,8 @@ def test_a_partition_that_lost_records_is_counted_and_drawn_whatever_its_name_is
     )
     with opened(browser, written(tmp_path, document), viewport={"width": 360, "height": 740}) as seen:
         assert "50 lost records of 1 partition: 20 replayed, 25 saved, 5 only on a disk, 0 gone" in seen.page.locator("#loss").inner_text()
+        seen.page.locator("[data-table=lost_records] button.more").click()
+        assert "disks not read: 1" in seen.page.locator("[data-table=lost_records]").inner_text(), "a topic opens to its partitions"
         drawing = seen.page.locator("svg.drawing")
         assert drawing.count() == 1 and drawing.get_attribute("role") == "img"
         assert "broker 3" in (drawing.locator("desc").first.text_content() or "")

@@ -74,6 +74,8 @@ def recovery(rows: Rows, run_id: str, day: int, partitions: list[dict[str, Any]]
         counts = {name: outcomes.count(name) for name in set(outcomes)}
         times = {"collected_at": at(2, 46, day), "planned_at": at(2, 47, day), "finished_at": at(2, 48, day) if outcomes else None}
         audit = {"cluster": cluster, "origin": RECOVERY, "strategy": "balanced", "outcomes": counts, "remarks": [], **times}
+        offline = [row for row in partitions if row["cluster"] == cluster and row.get("section") != "online"]
+        audit["table_rows"] = {"loss": len(offline)} if offline else {}
         rows.setdefault("recovery_audit", []).append({**where, **audit})
 
 
@@ -134,7 +136,8 @@ def history() -> Rows:
     healthy(rows, "h1", at(1, day=19), {("orders", 0): ["no_eligible_leader"]})
     healthy(rows, "h2", at(1, day=20), {("orders", 5): ["no_eligible_leader", "last_in_sync"], ("orders", 6): ["far_behind"]})
     healthy(rows, "h3", at(2, day=21), {("orders", 5): ["offline"]})
-    healthy(rows, "h4", at(3, day=21), {("orders", 5): ["no_eligible_leader"], ("orders", 7): ["no_eligible_leader", "last_in_sync"]})
+    # Before the end of the run: a newer one without offline partitions would show that what the run holds has a leader again.
+    healthy(rows, "h4", at(2, 40, day=21), {("orders", 5): ["no_eligible_leader"], ("orders", 7): ["no_eligible_leader", "last_in_sync"]})
     looked(rows)
     refused = {"cluster": "east", "run_id": "newer", "origin": RECOVERY, "date": TODAY, "kind": "landing"}
     rows["quarantine"] = [
@@ -255,7 +258,7 @@ def test_sums_of_bounds_never_count_what_is_unknown(found: dict[str, Any]) -> No
     assert (given_up["lower_bound"], given_up["lower_bound_known"], given_up["partitions"]) == (14, 2, 3)
     assert (given_up["upper_bound"], given_up["upper_bound_known"], given_up["lower_bound_where_upper"]) == (30, 1, 10)
     assert given_up["text"] == (
-        "at least 10, at most 30 records for 1 partition; at least 4 for 2 other partitions, at most unknown; nothing is known of 1 of them. "
+        "at least 10, at most 30 records for 1 partition; at least 4 for 2 other partitions, and no upper bound is known. "
         "Estimate, by the rate of the last healthy snapshot: 20 for 1 partition. In 1 of them there may be fewer records than offsets "
         "(compaction, transactions)"
     )
@@ -279,7 +282,7 @@ def test_risk_is_that_of_the_newest_snapshots_against_those_of_the_day_before(fo
     assert [(row["date"], row["offline"], row["one_failure"]) for row in found["trend"]] == [
         ("2026-11-19", 0, 1), ("2026-11-20", 0, 1), ("2026-11-21", 0, 2),
     ]  # fmt: skip
-    assert found["risk_is_newer"]
+    assert not found["risk_is_newer"]
 
 
 def test_unclean_recoveries_are_over_the_history_that_is_kept_and_refused_files_the_newest_first(found: dict[str, Any]) -> None:
@@ -304,6 +307,18 @@ def test_runs_and_clusters_can_be_chosen_and_a_run_that_is_unknown_is_named(spar
         document.collect(read, scope.Wanted("report", Path("/w"), ["gone", "newer"], None, NOW))
 
 
+def test_what_an_earlier_reported_run_left_is_not_counted_again_as_others(spark: SparkSession) -> None:
+    rows = healed()
+    again = [{"cluster": "east", "topic": "orders", "partition": number, "outcome": "elected"} for number in (1, 2)]
+    recovery(rows, "second", 21, again)
+    rows["recovery_audit"][1] |= {"data_loss_allowed": True, "other_offline": 2}
+    both = scope.Wanted("report", Path("/w"), ["real", "second"], now=NOW)
+    found = document.collect(reader(spark, rows), both)
+    assert found["totals"]["without_leader"] == 2 and found["others_offline"] == [], "ledger-0 and ledger-1 are the two"
+    rows["recovery_audit"][1]["other_offline"] = 5
+    assert [row["partitions"] for row in document.collect(reader(spark, rows), both)["others_offline"]] == [3]
+
+
 def test_a_dry_run_after_the_recovery_shows_what_is_offline_again(spark: SparkSession) -> None:
     rows: Rows = {}
     recovery(rows, "real", 20, [{"cluster": "east", "topic": "orders", "partition": 0, "outcome": "elected"}])
@@ -317,6 +332,81 @@ def test_a_dry_run_after_the_recovery_shows_what_is_offline_again(spark: SparkSe
     assert found["headline"]["state"] == "offline"
     healthy(rows, "h1", at(3), {})
     assert document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))["headline"]["state"] == "recovered"
+
+
+def healed() -> Rows:
+    """A run that elected one partition and held two, and said that two of others had no leader."""
+    rows: Rows = {}
+    held = [{"topic": "ledger", "partition": number, "outcome": "held", "reason_code": "no_survivor"} for number in range(2)]
+    recovery(rows, "real", 20, [{"cluster": "east", **row} for row in ({"topic": "orders", "partition": 0, "outcome": "elected"}, *held)])
+    rows["recovery_audit"][0] |= {"data_loss_allowed": True, "other_offline": 2}
+    return rows
+
+
+def found_nothing(rows: Rows, run_id: str, when: datetime, dry_run: bool) -> None:
+    """Add a plan for the whole cluster that found no partition without a leader."""
+    times = {"collected_at": when, "planned_at": when}
+    audit = {"cluster": "east", "origin": RECOVERY, "outcomes": {}, "table_rows": {}, "remarks": [], "dry_run": dry_run, **times}
+    rows["recovery_audit"].append({"run_id": run_id, "date": when.date(), **audit})
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_runs_that_find_nothing_offline_do_not_hide_the_recovery_and_end_it(spark: SparkSession, dry_run: bool) -> None:
+    rows = healed()
+    for minute in range(25):
+        found_nothing(rows, f"after-{minute:02}", at(3, minute), dry_run)
+    found = document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))
+    assert (found["run_ids"], found["mode"]) == (["real"], "recovery")
+    assert "real" in [run["run_id"] for run in found["runs"]], "also if it is not one of the newest"
+    mode = "dry_run" if dry_run else "plan"
+    seen = {"seen_at": "2026-11-21T03:24:00Z", "run_id": "after-24", "mode": mode}
+    assert found["found_none"] == [{"cluster": "east", **seen}]
+    assert found["online_later"] == [{"cluster": "east", "partitions": 2, "others": 2, **seen}]
+    assert found["headline"]["state"] == "recovered" and "1 was elected" in found["headline"]["text"]
+    assert f"a {mode.replace('_', ' ')} at 2026-11-21T03:24:00Z found none" in found["headline"]["text"]
+    assert (found["held"], found["others_offline"], found["totals"]["without_leader"]) == ([], [], 0)
+
+
+def test_a_plan_that_was_not_made_ends_nothing(spark: SparkSession) -> None:
+    rows = healed()
+    found_nothing(rows, "after", at(3), False)
+    rows["recovery_audit"][-1]["planned_at"] = None
+    found = document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))
+    assert found["run_ids"] == ["real"] and found["found_none"] == []
+    assert found["headline"]["state"] == "offline" and found["totals"]["without_leader"] == 2
+
+
+def test_plans_for_named_partitions_end_only_these(spark: SparkSession) -> None:
+    """The page's own command names the partitions that it is about."""
+    rows = healed()
+    recovery(rows, "named", 21, [{"cluster": "east", "topic": "ledger", "partition": 0, "section": "online"}])
+    found = document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))
+    assert found["run_ids"] == ["real"] and found["found_none"] == []
+    assert found["totals"]["without_leader"] == 1 and found["totals"]["outcomes"]["held"] == 2
+    assert [(row["partitions"], row["first"]["partition"]) for row in found["held"]] == [(1, 1)]
+    assert "{topic: ledger, partition: 1}" in found["held"][0]["command"] and "partition: 0" not in found["held"][0]["command"]
+    assert [(row["partition"], row["command"]) for row in found["partitions"] if row["online_at"]] == [(0, None)]
+    assert found["others_offline"][0]["partitions"] == 2, "nothing is known of these"
+    assert found["headline"]["text"].startswith("1 of 3 partitions still has no leader")
+
+
+def test_partitions_that_were_offline_again_after_a_run_found_none_are_counted_alone(spark: SparkSession) -> None:
+    rows = healed()
+    recovery(rows, "before", 21, [{"cluster": "east", "topic": "ledger", "partition": number} for number in range(2)])
+    found_nothing(rows, "after", at(3), True)
+    recovery(rows, "again", 22, [{"cluster": "east", "topic": "clicks", "partition": 7}])
+    for audit in rows["recovery_audit"][1:]:
+        audit["dry_run"] = True
+    found = document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=at(4, day=22)))
+    assert found["totals"]["without_leader"] == 0
+    assert found["offline_later"] == [{"cluster": "east", "partitions": 1, "seen_at": "2026-11-22T02:47:00Z"}]
+    assert found["headline"]["state"] == "offline" and found["headline"]["text"].startswith("1 partition of cluster east")
+
+
+def test_a_plan_that_finds_partitions_offline_is_reported(spark: SparkSession) -> None:
+    rows = healed()
+    recovery(rows, "planned", 21, [{"cluster": "east", "topic": "ledger", "partition": 0}])
+    assert document.collect(reader(spark, rows), scope.Wanted("report", Path("/w"), now=NOW))["run_ids"] == ["planned"]
 
 
 def test_without_any_history_there_is_still_a_report(spark: SparkSession) -> None:

@@ -116,7 +116,7 @@ function toggle(table, source, row) {
   } else {
     const values = named(source, row.data());
     const topic = source.opens === "topic";
-    row.child(topic ? partitionsOf(values) : evidence(values)).show();
+    row.child(topic ? partitionsOf(values, source.inside) : evidence(values)).show();
     if (topic) fit(row.child()[0].querySelector("table"));
   }
   const button = row.node().querySelector("button.more");
@@ -126,9 +126,9 @@ function toggle(table, source, row) {
 }
 
 // The table of one topic's partitions.
-function partitionsOf(topic) {
+function partitionsOf(topic, inside) {
   const box = element("div");
-  const source = data.tables.partitions;
+  const source = data.tables[inside];
   const [cluster, name] = ["cluster", "topic"].map((key) => source.columns.findIndex((column) => column.key === key));
   const rows = source.rows.filter((row) => row[cluster] === topic.cluster && row[name] === topic.topic);
   if (rows.length < topic.partitions) box.append(element("p", `The page has ${grouped(rows.length)} of its ${grouped(topic.partitions)} partitions.`, "quiet"));
@@ -138,7 +138,7 @@ function partitionsOf(topic) {
   box.append(node);
   // Cluster and topic stand in the row above.
   const columns = source.columns.map((column) => (["cluster", "topic"].includes(column.key) ? { ...column, kind: "hidden" } : column));
-  build(node, { columns, rows, opens: "partition" });
+  build(node, { columns, rows, opens: OPENS[inside] });
   return box;
 }
 
@@ -246,7 +246,7 @@ function onPaper() {
   box.replaceChildren();
   for (const values of source.rows) {
     const row = named(source, values);
-    if (!data.without_leader.includes(row.outcome)) continue;
+    if (!data.without_leader.includes(row.outcome) || row.online_at) continue;
     const entry = element("div", undefined, "entry");
     entry.append(
       element(
@@ -262,11 +262,13 @@ function onPaper() {
 }
 
 DataTable.ext.errMode = "throw";
-const OPENS = { partitions: "partition", topics: "topic" };
+// What rows open to: evidence, or the rows of another table.
+const OPENS = { partitions: "partition", topics: "topic", lost_records: "topic" };
+const INSIDE = { topics: "partitions", lost_records: "lost_partitions" };
 const built = {};
 for (const node of document.querySelectorAll("table[data-table]")) {
   const name = node.dataset.table;
-  const source = { ...data.tables[name], opens: OPENS[name] };
+  const source = { ...data.tables[name], opens: OPENS[name], inside: INSIDE[name] };
   built[name] = { table: build(node, source), source };
 }
 for (const line of document.querySelectorAll(".copyable > pre")) line.after(copyButton());
