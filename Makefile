@@ -192,8 +192,10 @@ adoption: setup
 quickstart: setup
 	$(BIN)/pytest tests/integration/test_quick_start.py
 
+# By the environment: a quote in the key would end a word of the shell.
+release: export KEY ?=
 release: setup
-	@$(BIN)/python -m release --key '$(KEY)'
+	@$(BIN)/python -m release --key="$$KEY"
 
 changelog: setup
 	@$(BIN)/antsibull-changelog lint

@@ -13,6 +13,7 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Says for which partitions two plans of one cluster elect another leader, lose other records, or hold what the other one elects.
+  - Also says if they have another strategy or ranking, or if the same election depends on something else, for example on another topic id.
   - Contacts no Kafka cluster, and writes nothing.
   - The playbook C(plan) uses it with C(--diff).
 options:
@@ -29,7 +30,9 @@ options:
     type: str
     required: true
   compare_with:
-    description: The run with the plan before. Default is the newest other plan of this cluster in O(workdir).
+    description:
+      - The run with the plan before. Default is the newest plan of this cluster in O(workdir) that was made before the one of O(run_id).
+      - By default plans that cannot be compared are skipped, for example those of another version or damaged ones.
     type: str
 extends_documentation_fragment:
   - streamops.kafka_recovery.attributes
@@ -60,8 +63,24 @@ changed_partitions:
   returned: success
   type: int
   sample: 3
+changed_settings:
+  description: Settings that the two plans have differently, for example C(strategy), C(ranking) or C(strategy of orders).
+  returned: success
+  type: list
+  elements: dict
+  sample:
+    - name: strategy
+      before: balanced
+      after: aggressive
+skipped_plans:
+  description: Newer plans that were made before that of O(run_id) and cannot be compared, by their runs.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - 2026-11-21T05-00-00Z
 lines:
-  description: How the plans differ, for people. One line for each kind of change.
+  description: How the plans differ, for people. One line for each kind of change, and for each plan that was skipped.
   returned: success
   type: list
   elements: str
@@ -72,6 +91,7 @@ changes:
   description:
     - The first 1,000 partitions that the plans treat differently. C(before) and C(after) say what the plans do, V(null) if a plan does not have the partition.
     - C(loss_before) and C(loss_after) are the committed records that the election loses, V(null) if it is not elected.
+    - C(differences) says what differs if both plans do the same with the partition.
   returned: success
   type: list
   elements: dict
@@ -82,6 +102,7 @@ changes:
       after: broker 2 (prefix)
       loss_before: null
       loss_after: 0 to 240
+      differences: []
 """
 
 from dataclasses import replace
@@ -90,16 +111,22 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.cluster_files import newest_first
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import check_inside, safe_name
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Word
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.plan_entries import plan_entries
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import plan_file
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.earlier_plans import earlier_plans
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.module_exit import PrintableModule, run_and_exit
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.report.partition_explanation import RunFiles
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plan_comparison import (
+    Changes,
     change_lines,
     change_rows,
     changes,
+    setting_rows,
+    skipped_lines,
 )
 
 
@@ -108,34 +135,46 @@ def plan_diff_info(module: AnsibleModule) -> dict[str, Any]:
     params = module.params
     files = RunFiles(Path(params["workdir"]).absolute(), params["run_id"], params["cluster"])
     after = files.path("plans")
-    newest = newest_first(files.workdir, "plans", params["cluster"])
-    before: Path | None
-    if params["compare_with"]:
-        before = replace(files, run_id=safe_name("compare_with", params["compare_with"])).path("plans")
-    else:
-        before = next(iter(newest[newest.index(after) + 1 if after in newest else 0 :]), None)
     new = _load(files.workdir, after)
-    if before is None:
-        lines = ["There is no earlier plan to compare with"]
-        return {"changed": False, "compared_with": None, "changed_partitions": 0, "lines": lines, "changes": []}
-    old = _load(files.workdir, before)
-    if old["cluster_id"] != new["cluster_id"]:
-        raise RecoveryError(f"{before} is a plan of another cluster than {after}: name a run with a plan of this one in compare_with")
-    found = changes(old, new)
+    skipped: list[tuple[str, str]] = []
+    before: tuple[str, dict[str, Any]] | None = None
+    if params["compare_with"]:
+        named = replace(files, run_id=safe_name("compare_with", params["compare_with"])).path("plans")
+        before = named.parent.name, _load(files.workdir, named, new["cluster_id"])
+    else:
+        for path in earlier_plans(files.workdir, params["cluster"], after):
+            try:
+                before = path.parent.name, _load(files.workdir, path, new["cluster_id"])
+                break
+            except RecoveryError as error:
+                skipped.append((path.parent.name, str(error)))
+    found = changes(before[1], new) if before else Changes([], [])
     return {
         "changed": False,
-        "compared_with": before.parent.name,
-        "changed_partitions": len(found),
-        "lines": change_lines(found, before.parent.name),
+        "compared_with": before and before[0],
+        "changed_partitions": len(found.partitions),
+        "changed_settings": setting_rows(found),
+        "skipped_plans": [run for run, _why in skipped],
+        "lines": [*(change_lines(found, before[0]) if before else ["There is no earlier plan to compare with"]), *skipped_lines(skipped)],
         "changes": change_rows(found),
     }
 
 
-def _load(workdir: Path, path: Path) -> dict[str, Any]:
+def _load(workdir: Path, path: Path, cluster_id: str | None = None) -> dict[str, Any]:
+    """Return a plan, which must be one that elections accept. `cluster_id`: of the cluster whose plan it must be, None for any."""
     check_inside(workdir, path)
     plan = plan_file.load(path)
     if "plan_id" not in plan:
         raise RecoveryError(f"{path} is a bare KIP-1275 file, not the plan of a run: name another run")
+    if cluster_id not in (None, plan["cluster_id"]):
+        raise RecoveryError(f"{path} is a plan of another cluster: name a run with a plan of this one in compare_with")
+    plan_entries(plan, str(path), plan["cluster_id"])
+    for row in plan["held"]:
+        try:
+            ReasonCode(row["reason_code"])
+            Word(row["evidence"])
+        except ValueError as error:
+            raise RecoveryError(f"{path}: {error}; make the plan with this version of the collection") from error
     return plan
 
 

@@ -105,7 +105,7 @@ def release_into(home: Path, checkout: Path) -> str:
     """Put a release of `checkout`, and the key that has signed it, into a home. Return the commands that verify and install it."""
     with home_with_key("release@example.com") as keys, pytest.MonkeyPatch.context() as patch:
         patch.setenv("GNUPGHOME", str(keys))
-        for path in release(checkout, home.parent / "dist", "release@example.com"):
+        for path in release(checkout, home.parent / "dist", "release@example.com").files:
             shutil.copy(path, home)
         exported = subprocess.run(["gpg", "--armor", "--export", "release@example.com"], capture_output=True, check=True).stdout
         (home / "streamops-release-key.asc").write_bytes(exported)
