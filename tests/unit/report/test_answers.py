@@ -51,6 +51,24 @@ def test_a_step_names_its_partitions_by_topic_and_says_how_many_it_leaves_out() 
     assert step["more"] == "250 more partitions"
 
 
+class _CountedRow(dict[str, Any]):
+    """A row that counts how often its cluster is read."""
+
+    reads = 0
+
+    def __getitem__(self, key: str) -> Any:
+        self.reads += key == "cluster"
+        return super().__getitem__(key)
+
+
+def test_a_partition_is_not_read_again_for_each_step() -> None:
+    document = sample([partition("east", "orders", number, "held", reason_code="forked") for number in range(3)], risk=False)
+    rows = [_CountedRow(row) for row in document["partitions"]]
+    (held, *_) = document["held"]
+    steps = answers.steps({**document, "partitions": rows, "held": [{**held, "reason_code": f"{number}"} for number in range(50)]})
+    assert len(steps) == 50 and {row.reads for row in rows} == {1}
+
+
 def test_others_offline_have_a_step_with_its_command() -> None:
     """A page that called this recovered, or only named a playbook, would leave the operator without a command."""
     other = {
