@@ -129,7 +129,7 @@ def order(code: str) -> int:
 
 def disks_first(codes: Iterable[str]) -> bool:
     """Return whether the step of these codes begins with the disks of lost brokers (playbook rescue)."""
-    return STEPS.get(first_with_step(codes), "").startswith(DISKS_FIRST)
+    return first_with_step(codes) == "no_survivor" or STEPS.get(first_with_step(codes), "").startswith(DISKS_FIRST)
 
 
 def next_step(codes: Sequence[str], plan: str, require_commit: bool = False) -> str:

@@ -110,7 +110,10 @@ def _seconds(earlier: str, later: str) -> float:
 def steps(doc: Document) -> list[dict[str, Any]]:
     """Return the next steps, the cheapest first: rows of `held` and `others_offline` with their `kind` and `topics`, and what newer snapshots show."""
     playbooks = Playbooks(doc["inventory"])
-    found = [{**row, "kind": _kind(row), **_topics(doc, row)} for row in doc["held"]]
+    by_step: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in doc["partitions"]:
+        by_step.setdefault(_step_of(row), []).append(row)
+    found = [{**row, "kind": _kind(row), **_topics(by_step.get(_step_of(row), []), row)} for row in doc["held"]]
     rest: dict[str, Any] = {"outcome": "", "reason_code": "", "topics": [], "more": "", "rescue": None}
     found += [
         {
@@ -156,14 +159,17 @@ def _kind(row: Mapping[str, Any]) -> str:
     return next((kind for kind, codes in _KINDS if code in codes), "Run again")
 
 
-def _topics(doc: Document, step: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the first partitions of a step by topic, each with its anchor, and a text that says how many are not named."""
-    key = ("cluster", "outcome", "reason_code")
+def _step_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a step has in common with its partitions."""
+    return row["cluster"], row["outcome"], row["reason_code"]
+
+
+def _topics(partitions: Sequence[Mapping[str, Any]], step: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the first of the partitions of a step by topic, each with its anchor, and a text that says how many are not named."""
     by_topic: dict[str, list[dict[str, Any]]] = {}
-    for row in doc["partitions"]:
-        if all(row[name] == step[name] for name in key):
-            place = {"partition": row["partition"], "anchor": partition_anchor(row["cluster"], row["topic"], row["partition"])}
-            by_topic.setdefault(row["topic"], []).append(place)
+    for row in partitions:
+        place = {"partition": row["partition"], "anchor": partition_anchor(row["cluster"], row["topic"], row["partition"])}
+        by_topic.setdefault(row["topic"], []).append(place)
     shown: Sequence[tuple[str, list[dict[str, Any]]]] = sorted(by_topic.items(), key=lambda item: (-len(item[1]), item[0]))[:MOST_TOPICS]
     topics = [{"topic": topic, "partitions": places[:MOST_PARTITIONS]} for topic, places in shown]
     named = sum(len(topic["partitions"]) for topic in topics)

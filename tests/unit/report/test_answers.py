@@ -62,16 +62,35 @@ def test_a_step_that_begins_with_disks_has_the_command_for_them_or_names_the_gui
     rows = [
         partition("east", "orders", 0, "held", reason_code="forked"),
         partition("east", "orders", 1, "held", reason_code="no_survivor"),
+        partition("east", "orders", 2, "held", reason_code="wait_for_clean_leader"),
     ]
     document = sample(rows, risk=False, inventory=["/etc/hosts.yml"])
     rescues = {step["reason_code"]: step["rescue"] for step in answers.steps(document)}
     line = "ansible-playbook -i /etc/hosts.yml --limit east,kafka_brokers streamops.kafka_recovery.rescue"
-    assert rescues == {"forked": line, "no_survivor": None}
+    assert rescues == {"forked": line, "no_survivor": line, "wait_for_clean_leader": None}
     assert f"<pre>{line}</pre>" in page(document)
     after = partition_steps.rescue("east", Playbooks(["/etc/hosts.yml"]), "RUN")
     assert after == line.replace("streamops", "-e kafka_recovery_run_id=RUN streamops"), "after an election it saves for that run"
     unknown = page(sample(rows, risk=False))
     assert "streamops.kafka_recovery.rescue" not in unknown and "How to read the disks: docs/lost-disks.md#rescue" in unknown
+
+
+class _CountedRow(dict[str, Any]):
+    """A row that counts how often its cluster is read."""
+
+    reads = 0
+
+    def __getitem__(self, key: str) -> Any:
+        self.reads += key == "cluster"
+        return super().__getitem__(key)
+
+
+def test_a_partition_is_not_read_again_for_each_step() -> None:
+    document = sample([partition("east", "orders", number, "held", reason_code="forked") for number in range(3)], risk=False)
+    rows = [_CountedRow(row) for row in document["partitions"]]
+    (held, *_) = document["held"]
+    steps = answers.steps({**document, "partitions": rows, "held": [{**held, "reason_code": f"{number}"} for number in range(50)]})
+    assert len(steps) == 50 and {row.reads for row in rows} == {1}
 
 
 def test_others_offline_have_a_step_with_its_command() -> None:
