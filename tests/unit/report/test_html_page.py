@@ -189,7 +189,7 @@ def test_on_paper_stands_every_partition_without_a_leader_and_no_control(browser
         assert paper.is_visible()
         assert paper.locator(".entry").count() == 3
         assert "orders-7, held (forked)" in paper.inner_text()
-        assert "__consumer_offsets-11" in paper.inner_text() and "Next: start a broker" in paper.inner_text()
+        assert "__consumer_offsets-11" in paper.inner_text() and "Next: read the disk of a lost broker" in paper.inner_text()
         assert not any(
             seen.page.locator(control).first.is_visible()
             for control in (".dt-search", ".dt-paging", ".filter", "nav", ".skip", "button.more")

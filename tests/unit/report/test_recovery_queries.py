@@ -218,7 +218,7 @@ def test_what_waits_for_a_decision_comes_with_its_words_and_its_command(found: d
     forked = rows["orders", 1]
     assert (forked["reason_code"], forked["detail"], forked["evidence"]) == ("forked", "orders explained", "prefix")
     assert "{topic: orders, partition: 1}" in forked["command"] and "--limit east" in forked["command"]
-    assert rows["ledger", 1]["next_step"].startswith("start a broker")
+    assert rows["ledger", 1]["next_step"].startswith("read the disk of a lost broker")
     assert "/w/plans/newer/west.json" in rows["ledger", 2]["next_step"]
     assert rows["orders", 0]["command"] is None
     assert {(row["cluster"], row["outcome"], row["reason_code"], row["partitions"]) for row in found["held"]} == {
