@@ -111,6 +111,8 @@ LOOK_AGAIN = (*WAIT, *DISK, "strategy_none")
 # These follow the start of a broker. If a command still named it as lost, the run would fail.
 AFTER_START = ("wait_for_clean_leader", *DISK)
 APPLIED = ("data_loss_not_allowed", PLANNED)
+# Their steps begin with the disks of lost brokers.
+READ_DISKS = ("no_survivor", *(code for code, step in FORCE.items() if step.startswith(DISKS_FIRST)))
 AGGRESSIVE = tuple(code for code in FORCE if code != "must_be_named")
 ALLOWED = {"kafka_recovery_allow_data_loss": "true"}
 # No playbook of this collection helps there.
@@ -129,7 +131,7 @@ def order(code: str) -> int:
 
 def disks_first(codes: Iterable[str]) -> bool:
     """Return whether the step of these codes begins with the disks of lost brokers (playbook rescue)."""
-    return first_with_step(codes) == "no_survivor" or STEPS.get(first_with_step(codes), "").startswith(DISKS_FIRST)
+    return first_with_step(codes) in READ_DISKS
 
 
 def next_step(codes: Sequence[str], plan: str, require_commit: bool = False) -> str:
