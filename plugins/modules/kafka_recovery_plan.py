@@ -177,6 +177,8 @@ plans:
       O(streamops.kafka_recovery.kafka_designated_election#module:plan_sha256) of the task that uses it.
     - C(elections) has the partitions to elect by leader and evidence, those first that may lose most. C(ranges) names them in short. C(loss) has their
       number, and sums of the bounds of committed records that they lose, with the number of partitions for which each bound is known.
+    - C(in_sync_on_return) has the lost brokers that are in the ISR or ELR of partitions to elect, those of most partitions first. Started with its log whole,
+      such a broker is elected by the controller itself, and no committed record is lost.
     - C(held_reasons) has the held partitions by reason code, in short and the first three of each.
   returned: success
   type: list
@@ -196,6 +198,10 @@ plans:
           count: 118
           ranges: orders-0..117
           loss: {partitions: 118, lower_bound: 0, lower_bound_known: 118, upper_bound: 240, upper_bound_known: 118}
+      in_sync_on_return:
+        - broker_id: 3
+          count: 118
+          ranges: orders-0..117
       held_reasons:
         - reason_code: forked
           count: 2

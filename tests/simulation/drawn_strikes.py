@@ -29,6 +29,8 @@ from simulation.world import CHANGES
 
 CUTS, CUTS_OF_STRIKES = 0.15, 0.3  # of all histories without another strike; of those that strike at a request
 THROTTLING = ("IncrementalAlterConfigsRequest",)
+STRUCK_THROTTLES = 0.3  # of all histories of throttled moves without another strike
+MOST_THROTTLING = 14  # requests: each change of a throttle is validated before it is made
 BUSY, SAVED_UNDER_FAULTS = 0.06, 0.06  # of all histories of elections
 OUT_OF_REACH, ELECTED_BEFORE, TWO_LEADERS, DISK_FILLED, KILLED_AT_A_CHANGE = 0.15, 0.08, 0.06, 0.05, 0.08  # of all histories
 AT_CHANGES, FIRST_AT_CHANGES = 0.6, 0.25  # of kills, signals and faults; of the first faults of later runs, of which many change nothing
@@ -105,6 +107,14 @@ def with_cut_connections(script: Script, random: Random) -> Script:
         return script
     requests = THROTTLING if script.moves is not None and random.random() < 0.5 else CHANGES
     return replace(script, strike=Strike(random.choice(requests), random.choice((0, 0, 1, 2)), CUT, kills_run=random.random() < 0.2))
+
+
+def with_struck_throttles(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with a broker that hangs, is killed, or loses its connection at a change of a throttle."""
+    if script.moves is None or script.moves.throttle is None or script.strike is not None or random.random() >= STRUCK_THROTTLES:
+        return script
+    seconds = random.choice((CUT, 0.0, 2.0, 6.0, 15.0, 25.0))
+    return replace(script, strike=Strike(*THROTTLING, random.randrange(MOST_THROTTLING), seconds, kills_run=random.random() < 0.5))
 
 
 def with_busy_brokers(script: Script, random: Random) -> Script:

@@ -54,6 +54,7 @@ class Events(TopicEvents):
         super().__init__(cluster, counts)
         self._record_bytes = record_bytes
         self.others: dict[tuple[Resource, str], str] = {}
+        self.others_since: dict[tuple[Resource, str], float] = {}  # when they have set the first entry of a list
         self.acts_for_others = False
         self.other_tools = OtherTools(cluster, self.keys, self._by_others, self._count)
         self.calm = False
@@ -423,6 +424,8 @@ class Events(TopicEvents):
         for side in (LEADER, FOLLOWER):
             where, name, entry = (TOPIC, key[0]), REPLICAS.format(side), f"{key[1]}:{broker}"
             known = entries(self.others.get((where, name)))
+            if not known:
+                self.others_since[where, name] = self._cluster.world.now
             self.others[where, name] = ",".join(dict.fromkeys([*known, entry]))
             with self._by_others():
                 self._cluster.alter_configs(where, [Operation(name, APPEND, entry)])

@@ -159,6 +159,8 @@ class MoveJudges(Judges):
         rows = list(self._journal())
         known = {(where, config, value) for _owner, where, config, set_to, before in rows for value in (set_to, before)}
         for config, kind, value in operations:
+            if kind == DELETE and self._was_set_meanwhile(resource, config):
+                del self._events.others[resource, config]
             others = entries(self._events.others.get((resource, config))) if config in LISTS else []
             if (kind == DELETE and others) or (kind == SUBTRACT and {*others} & {*entries(value)}):
                 self.add_violation(f"{config} of {resource[1]} loses what others have set: {', '.join(others)}")
@@ -172,6 +174,11 @@ class MoveJudges(Judges):
                     self.add_violation(f"{config} of {resource[1]} becomes {one}, and {self.asked_rate} was asked for")
                 if (resource, config, one) not in known:
                     self.add_violation(f"{config} of {resource[1]} gets {one}, which no journal has")
+
+    def _was_set_meanwhile(self, resource: Resource, config: str) -> bool:
+        """Return whether others have set all of a list while a broker hung that deletes it late: no control node could know."""
+        since = self._events.others_since.get((resource, config), -math.inf)
+        return (resource, config) in self._events.others and self._cluster.world.late and self._cluster.world.requested_at < since
 
     def _look_for_moves(self, resource: Resource, config: str, removed: list[str] | None) -> None:
         """Judge the removal of entries of a list (None: of all): none may belong to a replica that still copies."""

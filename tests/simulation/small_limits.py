@@ -21,7 +21,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election 
     preferred_and_unclean_elections,
     replica_orders,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_copy, export, info, part_writer, save
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import (
+    disk_copy,
+    export,
+    info,
+    part_writer,
+    replay_partition,
+    save,
+)
 
 SMALL: tuple[tuple[ModuleType, str, object], ...] = (
     (cluster, "REQUEST_LIMIT", 1),
@@ -41,6 +48,8 @@ SMALL: tuple[tuple[ModuleType, str, object], ...] = (
     (part_writer, "SYNCED_BYTES", 100),
     (disk_copy, "PIECES_PER_ANSWER", 2),
     (export, "_GROUP_ROWS", 2),
+    (replay_partition, "TRANSACTION_RECORDS", 2),
+    (replay_partition, "ANSWER_BYTES", 250),
 )
 
 

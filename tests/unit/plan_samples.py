@@ -33,7 +33,7 @@ ELECTED = {
     "topic": "orders", "partition": 0, "designatedLeader": 2, "replicas_best_first": [2, 3, 1], "evidence": "prefix", "explanation": "bröker 2",
     "guards": {"topic_id": "id", "leader_epoch": 3, "replicas": [1, 2, 3], "survivors": SURVIVORS}, "loss": LOSS,
     "truncated": [{"broker_id": 3, "offset": None, "records": None}], "fenced_truncated": [],
-    "isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "named": False,
+    "isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "in_sync_on_return": [], "named": False,
     "min_insync_replicas": 2, "unclean_leader_election_enable": False,
 }  # fmt: skip
 

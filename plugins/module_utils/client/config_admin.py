@@ -27,6 +27,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model imp
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import (
     ALL_BROKERS,
     BROKER,
+    DELETE,
     TOPIC,
     ConfigOperation,
     Refusal,
@@ -104,7 +105,8 @@ class ConfigAdmin(Cluster):
         """Change configs (KIP-339). Return Kafka's refusal (None: changed) by resource. `validate_only`: Kafka only checks the changes.
 
         Brokers whose change neither they nor a controller answered are absent; a broker that hangs may still execute its change.
-        ClusterError if no broker answers for the topics, or for what is set for all brokers at once.
+        ClusterError if no broker answers for the topics, or for what is set for all brokers at once. What is deleted there was read right before: others may
+        have set it again when a broker has not answered, so no second broker gets a deletion.
         """
         grouped = by_resource(changes)
         results: dict[Resource, Refusal | None] = {}
@@ -123,7 +125,8 @@ class ConfigAdmin(Cluster):
         for chunk in chunks(of_any_broker, TOPICS_PER_CHANGE):
             request = partial(configs.alter, [change for resource in chunk for change in grouped[resource]], validate_only)
             doubted = [] if validate_only else chunk
-            node, answer = self._send_write_to(request, partial(self._doubt, doubted))
+            deletes = any(change.operation == DELETE for resource in chunk for change in grouped[resource])
+            node, answer = self._send_write_to(request, partial(self._doubt, doubted), once=deletes and not validate_only)
             try:
                 altered = configs.read_altered(answer, chunk)
             except AnswerError:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.comparison import Relation
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.loss import Loss
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.waiting import in_sync_on_return
 
 PARTITIONS, HELD, ONLINE = "partitions", "held", "online"
 SECTIONS = {Action.ELECT: PARTITIONS, Action.HOLD: HELD, Action.LEAVE: ONLINE}
@@ -20,13 +21,14 @@ SECTIONS = {Action.ELECT: PARTITIONS, Action.HOLD: HELD, Action.LEAVE: ONLINE}
 Fields = dict[str, object]
 
 
-def fields(decision: Decision, loss: Loss, text: str) -> Fields:
-    """Return the entry of a partition that is to be elected or held, for the section `SECTIONS[decision.action]`, ready for JSON. `text`: the explanation.
+def fields(decision: Decision, loss: Loss, text: str, elr: bool | None) -> Fields:
+    """Return the entry of a partition that is to be elected or held, for the section `SECTIONS[decision.action]`, ready for JSON.
 
+    `text`: the explanation. `elr`: whether eligible leader replicas are on, None if that is not known.
     If the partition is to be elected, the two fields that `with_leader` adds are missing: which of several identical logs leads is decided
     for the whole cluster.
     """
-    return _held(decision, loss, text) if decision.action == Action.HOLD else _elected(decision, loss, text)
+    return _held(decision, loss, text) if decision.action == Action.HOLD else _elected(decision, loss, text, elr)
 
 
 def online_fields(decision: Decision) -> Fields:
@@ -43,7 +45,7 @@ def with_leader(lines: str, leader: int, order: Sequence[int]) -> str:
     return f"{topic}\n{partition}\n{leader}\n[{','.join(map(str, best_first(order, leader)))}]\n{rest}"
 
 
-def _elected(decision: Decision, loss: Loss, text: str) -> Fields:
+def _elected(decision: Decision, loss: Loss, text: str, elr: bool | None) -> Fields:
     state = decision.state
     return {
         **_place(decision),
@@ -61,6 +63,7 @@ def _elected(decision: Decision, loss: Loss, text: str) -> Fields:
         "isr": list(state.isr),
         "eligible_leader_replicas": list(state.eligible_leader_replicas),
         "last_known_elr": list(state.last_known_elr),
+        "in_sync_on_return": list(in_sync_on_return(decision.evidence, state, elr)),
         "named": state.named,
         **_configs(decision),
     }

@@ -45,6 +45,14 @@ def elected_on_return(evidence: PartitionEvidence, state: State, elr: bool | Non
             yield log.broker_id
 
 
+def in_sync_on_return(evidence: PartitionEvidence, state: State, elr: bool | None) -> Iterator[int]:
+    """Yield those of `elected_on_return` that hold every committed record if their logs are whole, and that are elected at least after a clean shutdown."""
+    for broker in elected_on_return(evidence, state, elr):
+        is_in_sync = broker in state.eligible_leader_replicas or broker in state.isr
+        if is_in_sync and doubt_about(broker, evidence, state, elr) in (None, Doubt.SHUTDOWN):
+            yield broker
+
+
 def doubt_about(broker: int, evidence: PartitionEvidence, state: State, elr: bool | None) -> Doubt | None:
     """Return why it is not certain that the controller elects this broker by itself, when it is there. None if it is certain."""
     live = {log.broker_id for log in evidence.logs if log.broker_state == UNFENCED and not log.disk_failed}

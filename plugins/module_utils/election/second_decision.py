@@ -204,7 +204,7 @@ def _row(decision: Decision, cluster: ClusterHeader) -> dict[str, Any]:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.explain import explanation  # most elections decide once
 
     loss = bounds(decision, cluster)
-    return fields(decision, loss, printable(explanation(decision, loss, cluster)))
+    return fields(decision, loss, printable(explanation(decision, loss, cluster)), cluster.elr)
 
 
 def _changed(entry: Entry, decision: Decision, cluster: ClusterHeader, leader: int) -> Entry:

@@ -184,6 +184,7 @@ _PLAN: dict[str, Any] = {
             "isr": [BROKER],
             "eligible_leader_replicas": [BROKER],
             "last_known_elr": [BROKER],
+            "in_sync_on_return": [BROKER],
             "named": bool,
             **_CONFIGS,
         }
@@ -304,5 +305,8 @@ def _check_entry(row: Mapping[str, Any], where: str) -> None:
     fenced = [cut["broker_id"] for cut in row["fenced_truncated"]]
     if len(fenced) != len({*fenced} & {*replicas} - {*survivors}):
         raise ContentError(f"{where}: fenced_truncated {strict_json.shortened(fenced)} are not some of its other replicas, each once")
+    returns = row["in_sync_on_return"]
+    if len(returns) != len({*returns} & {*replicas} - {*survivors}):
+        raise ContentError(f"{where}: in_sync_on_return {strict_json.shortened(returns)} are not some of its other replicas, each once")
     if len(survivors) != len({*survivors} & {*replicas}) or len(replicas) != len(order):
         raise ContentError(f"{where}: survivors {strict_json.shortened(survivors)} are not some of its replicas, each once")

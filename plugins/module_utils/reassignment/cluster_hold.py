@@ -25,7 +25,9 @@ class Listing(Protocol):
 class MoveThrottle(Protocol):
     """A throttle that applies to the moves that it covers, until they are released."""
 
-    def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> object: ...
+    def cover(
+        self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None
+    ) -> Collection[TopicPartition]: ...
     def release(self, keys: Collection[TopicPartition]) -> object: ...
     def confirm(self) -> None: ...
     def outwait(self) -> bool: ...
@@ -50,10 +52,9 @@ class ClusterHold:
         self._live = self._cluster.unfenced() if self._throttled else set()
         self.cover(moves)
 
-    def cover(self, moves: Mapping[TopicPartition, Move]) -> None:
-        """Throttle these moves. Raises RecoveryError if that fails."""
-        if self._throttle is not None and moves:
-            self._throttle.cover(moves, self.inbound)
+    def cover(self, moves: Mapping[TopicPartition, Move]) -> Collection[TopicPartition]:
+        """Throttle these moves. Return those that are not throttled, because a broker states that they do not exist. Raises RecoveryError if that fails."""
+        return self._throttle.cover(moves, self.inbound) if self._throttle is not None and moves else ()
 
     def cover_returned(self, moves: Mapping[TopicPartition, Move]) -> None:
         """Throttle these moves on brokers that have come back: throttles are set on live brokers only, and these catch up on moved partitions, too."""

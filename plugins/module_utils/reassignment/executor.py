@@ -185,11 +185,13 @@ class ReassignmentExecutor:
         try:
             if time.monotonic() - self._read_at > FRESH_SECONDS:
                 batch = self._still_valid(batch)
-            self._hold.cover(batch)
+            unknown = self._hold.cover(batch)
             self._hold.confirm()
         except RecoveryError:
             self._queue.extendleft(reversed(batch.values()))
             raise
+        # One broker may be wrong: Kafka would move them, and nothing would limit that.
+        self.results |= {key: move_outcomes.not_throttled(batch.pop(key)) for key in unknown}
         if batch:
             self._send(batch)
         return True

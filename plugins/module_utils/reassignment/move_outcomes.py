@@ -35,6 +35,12 @@ def changed_before(move: Move, before: PartitionState | None, state: PartitionSt
     return None
 
 
+def not_throttled(move: Move) -> MoveResult:
+    """Return the result of a move that is not submitted, because a broker stated that the partition does not exist when its throttle was to be set."""
+    why = "a broker states that it does not exist, so its throttle could not be set; run again if it exists"
+    return MoveResult.of(move, Outcome.STALE, kafka_errors.UNKNOWN_TOPIC_OR_PARTITION, why)
+
+
 def ended(
     move: Move, state: PartitionState | None, other: OngoingReassignment | None, since: float, doubt: str | None
 ) -> MoveResult | None:

@@ -102,6 +102,7 @@ def _terms(row: Mapping[str, Any]) -> dict[str, Any]:
         "truncation of fenced brokers": _by_broker(row["fenced_truncated"]),
         "survivors": _by_broker(guards["survivors"]),
         "choice of the controller": [row[name] for name in ("isr", "eligible_leader_replicas", "last_known_elr")],
+        "lost brokers in sync": row["in_sync_on_return"],
         "topic config": [row[name] for name in ("min_insync_replicas", "unclean_leader_election_enable")],
         "request by name": row["named"],
     }

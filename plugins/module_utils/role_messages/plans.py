@@ -21,8 +21,9 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 
 # These show at their end which partitions have no leader.
 ELECTING = "recover", "respond"
-# Rows of the table of elections.
+# Rows of the table of elections, and lines of brokers to start first.
 SHOWN = 8
+SHOWN_BROKERS = 3
 COLUMNS = ("elect", "leader", "evidence", "records lost", "partitions")
 
 
@@ -37,7 +38,7 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
         return []
     lines = [
         f"{plan['elect']} to elect, {plan['held']} held, {plan['online']} online already, with strategy {strategy}",
-        *([] if run.playbook in ELECTING else [*election_table(plan["elections"]), *_held_lines(plan, run)]),
+        *([] if run.playbook in ELECTING else [*election_table(plan["elections"]), *return_lines(plan), *_held_lines(plan, run)]),
         *truncated_line(plan),
         f"Plan: {plan['path']}",
     ]
@@ -63,6 +64,18 @@ def election_table(elections: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [line.rstrip() for line in table.get_string().splitlines()]
     if left := elections[SHOWN:]:
         lines.append(f"{count(sum(row['count'] for row in left), 'more partition')} to elect: see the plan")
+    return lines
+
+
+def return_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Return which lost brokers to start before anything is elected, because that may lose nothing. `plan`: a row of `plans`."""
+    brokers = plan["in_sync_on_return"]
+    lines = [
+        f"Try first to start broker {row['broker_id']}: if its log is whole, it leads {row['ranges']} and loses nothing committed"
+        for row in brokers[:SHOWN_BROKERS]
+    ]
+    if left := brokers[SHOWN_BROKERS:]:
+        lines.append(f"The same holds for {count(len(left), 'more broker')}: see in_sync_on_return in the plan")
     return lines
 
 

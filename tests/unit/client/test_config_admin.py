@@ -24,6 +24,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
     OF_BROKER,
     OF_TOPIC,
     SET,
+    SUBTRACT,
     TOPIC,
     ConfigOperation,
     Refusal,
@@ -75,6 +76,7 @@ class FakeAdmin(ConfigAdmin):
         self.unreachable: dict[Any, str] = {}
         self.configs_in_doubt: dict[Resource, set[int]] = {}
         self.more_rows: list[tuple[int, str]] = []
+        self.sent_once: list[bool] = []
 
     def _unfenced(self) -> set[int]:
         return {1, 2, 3}
@@ -107,6 +109,7 @@ class FakeAdmin(ConfigAdmin):
     def _send_write_to(
         self, make: Callable[[], Any], not_answered: Any = None, once: bool = False, written_by: float | None = None
     ) -> tuple[int, Any]:
+        self.sent_once.append(once)
         return 2, self._answer("any", make())
 
 
@@ -152,6 +155,16 @@ def test_an_answer_that_cannot_be_read_leaves_the_change_in_doubt(changes: list[
         cluster.alter_configs(wanted)
     own = {Resource(TOPIC, "t"): {2}} if changes == ["t"] else {Resource(BROKER, "1"): {1}, Resource(BROKER, "3"): {3}}
     assert cluster.configs_in_doubt == own
+
+
+@pytest.mark.parametrize(("operation", "is_once"), [(APPEND, False), (SUBTRACT, False), (DELETE, True)])
+def test_a_deletion_of_a_list_is_sent_to_one_broker_only(operation: str, is_once: bool) -> None:
+    """Others may add entries while a first broker does not answer: a second one would delete them. Entries that are added or removed harm no others."""
+    cluster = FakeAdmin()
+    change = ConfigOperation(Resource(TOPIC, "t"), "list", operation, None if operation == DELETE else "0:1")
+    cluster.alter_configs([change])
+    cluster.alter_configs([change], validate_only=True)
+    assert cluster.sent_once == [is_once, False]
 
 
 def test_a_broker_that_never_got_a_change_is_not_in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:

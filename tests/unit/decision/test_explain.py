@@ -240,7 +240,7 @@ def entry_of(decision: Decision, header: ClusterHeader = EAST) -> Fields:
     if decision.action == Action.LEAVE:
         return entry.online_fields(decision)
     loss = bounds(decision, header)
-    return entry.fields(decision, loss, explanation(decision, loss, header))
+    return entry.fields(decision, loss, explanation(decision, loss, header), header.elr)
 
 
 def test_no_return_is_foretold_to_make_a_leader_that_the_controller_would_not_elect() -> None:

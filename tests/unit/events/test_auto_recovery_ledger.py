@@ -50,7 +50,8 @@ def entry(partition: int, evidence: str = "prefix", epoch: int = 4, topic_id: st
         "topic": "orders", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 1], "evidence": evidence, "explanation": "text",
         "guards": {"topic_id": topic_id, "leader_epoch": epoch, "replicas": [1, 2], "survivors": survivors}, "loss": LOSS, "truncated": [],
         "fenced_truncated": [],
-        "isr": [], "eligible_leader_replicas": [], "last_known_elr": [], "named": False, "min_insync_replicas": 1, "unclean_leader_election_enable": False,
+        "isr": [], "eligible_leader_replicas": [], "last_known_elr": [], "in_sync_on_return": [], "named": False,
+        "min_insync_replicas": 1, "unclean_leader_election_enable": False,
     }  # fmt: skip
 
 
@@ -234,7 +235,8 @@ def test_check_mode_takes_nothing_on(tmp_path: Path) -> None:
 def test_check_mode_writes_the_files_that_its_commands_name_and_no_others(tmp_path: Path) -> None:
     row: dict[str, Any] = {
         "topic": "orders", "reason_code": "no_survivor", "evidence": "none", "candidate": None, "explanation": "text", "loss": LOSS,
-        "truncated": [], "survivors": [], "named": False, "min_insync_replicas": 1, "unclean_leader_election_enable": False,
+        "truncated": [], "survivors": [], "named": False,
+        "min_insync_replicas": 1, "unclean_leader_election_enable": False,
     }  # fmt: skip
     content = {**plan(), "held": [{**row, "partition": number} for number in range(MOST_NAMED + 1)]}
     written(tmp_path, content)

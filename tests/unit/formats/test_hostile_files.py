@@ -47,7 +47,7 @@ TRUNCATED = [{"broker_id": 3, "offset": 90, "records": 10}]
 def designated(partition: int, replicas: list[int]) -> dict[str, Any]:
     guards = {"topic_id": "id", "leader_epoch": 1, "replicas": replicas, "survivors": SURVIVORS}
     place = {"topic": "t", "partition": partition, "designatedLeader": 2, "replicas_best_first": [2, 3, 1], "evidence": "prefix"}
-    standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "named": False}
+    standing = {"isr": [], "eligible_leader_replicas": [1], "last_known_elr": [1], "in_sync_on_return": [], "named": False}
     return {
         **place,
         "explanation": "text",

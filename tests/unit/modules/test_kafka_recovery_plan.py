@@ -36,7 +36,7 @@ def test_it_writes_plans_in_check_mode_too_and_changes_nothing(tmp_path: Path) -
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     (plan,) = result["plans"]
     (election,) = plan.pop("elections")
-    assert plan == {"cluster": "east", "path": str(path), "file_sha256": digest, **counts, "held_reasons": []}
+    assert plan == {"cluster": "east", "path": str(path), "file_sha256": digest, **counts, "in_sync_on_return": [], "held_reasons": []}
     assert (election["leader"], election["ranges"], election["loss"]["partitions"]) == (2, "orders-0", 1)
     assert json.loads(path.read_text())["partitions"][0]["designatedLeader"] == 2
     west = str(tmp_path / "landing" / RUN / "west.jsonl")

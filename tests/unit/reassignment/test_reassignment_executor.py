@@ -46,6 +46,7 @@ class Throttle:
         self.inbound: Mapping[TopicPartition, float] = {}
         self.fails_at: int | None = None
         self.taken = False
+        self.unknown: set[TopicPartition] = set()  # partitions that a broker does not know
 
     def confirm(self) -> None:
         if self.taken:
@@ -57,12 +58,14 @@ class Throttle:
     def must_cover_again(self) -> bool:
         return False
 
-    def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> None:
+    def cover(self, moves: Mapping[TopicPartition, Move], inbound: Mapping[TopicPartition, float] | None = None) -> set[TopicPartition]:
         if self.fails_at is not None and len(self.ever) >= self.fails_at:
             raise RecoveryError("the throttle of broker 1 cannot be set: CLUSTER_AUTHORIZATION_FAILED")
-        self.covered.update(moves)
-        self.ever += moves
+        known = [key for key in moves if key not in self.unknown]
+        self.covered.update(known)
+        self.ever += known
         self.inbound = inbound or {}
+        return self.unknown & moves.keys()
 
     def release(self, keys: Collection[TopicPartition]) -> None:
         assert not self.cluster.ongoing.keys() & {*keys}, "released only when it does not copy any more"
@@ -377,6 +380,20 @@ def test_a_throttle_that_cannot_be_set_lets_nothing_begin(clock: Clock) -> None:
         assert why is not None and "the throttle of broker 1 cannot be set" in why
         assert outcomes(run).count("held") == 4 - count and not cluster.ongoing
         assert sum(map(len, cluster.requests)) == count
+
+
+@pytest.mark.parametrize("submit_only", [False, True])
+def test_a_partition_that_could_not_be_throttled_is_not_moved(clock: Clock, submit_only: bool) -> None:
+    """One broker states that it does not exist, which may be wrong: then Kafka would move it, and nothing would limit that."""
+    cluster = Moved(clock)
+    throttle = Throttle(cluster)
+    throttle.unknown = {("t", 2)}
+    run, _ = made(cluster, throttle=throttle)
+    assert (run.submit_only() if submit_only else run.run()) is None
+    assert ("t", 2) not in {key for request in cluster.requests for key in request}
+    result = run.results["t", 2]
+    assert result.outcome == "stale" and "its throttle could not be set" in (result.message or "")
+    assert sum(map(len, cluster.requests)) == 3
 
 
 def test_another_process_interferes(clock: Clock) -> None:

@@ -42,6 +42,7 @@ PLAN: dict[str, Any] = {
     "truncated_replicas": 0,
     "truncated_offsets": 0,
     "elections": [ELECTION],
+    "in_sync_on_return": [],
     "held_reasons": [FORKED],
 }
 TABLE = ["elect  leader  evidence  records lost  partitions", "2      2       prefix    0 to 240      audit-0,1"]
@@ -77,6 +78,17 @@ def test_a_plan_shows_the_elections_that_may_lose_most_and_counts_the_others() -
     assert len(lines) == 10 and lines[-1] == "4 more partitions to elect: see the plan"
     unknown = {**SURE, "upper_bound_known": 1}
     assert "240 or more" not in lines[1] and "0 or more" in election_table([{**ELECTION, "loss": unknown}])[1]
+
+
+def test_a_plan_says_which_brokers_to_start_before_anything_is_elected() -> None:
+    brokers = [{"broker_id": number, "count": 9 - number, "ranges": f"audit-0..{8 - number}"} for number in range(3, 8)]
+    lines = plan_lines({"plans": [{**PLAN, "in_sync_on_return": brokers}]}, RUN, "balanced", "")
+    assert lines[3:7] == [
+        "Try first to start broker 3: if its log is whole, it leads audit-0..5 and loses nothing committed",
+        "Try first to start broker 4: if its log is whole, it leads audit-0..4 and loses nothing committed",
+        "Try first to start broker 5: if its log is whole, it leads audit-0..3 and loses nothing committed",
+        "The same holds for 2 more brokers: see in_sync_on_return in the plan",
+    ]
 
 
 def test_a_plan_says_how_much_its_elections_would_truncate() -> None:

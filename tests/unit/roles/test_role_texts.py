@@ -132,6 +132,7 @@ PLAN = {
     "online": 0,
     "truncated_replicas": 0,
     "elections": [],
+    "in_sync_on_return": [],
     "held_reasons": [],
 }
 MOVES: dict[str, Any] = {

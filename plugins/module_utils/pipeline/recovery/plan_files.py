@@ -224,7 +224,7 @@ def _count_election(plan: Plan, key: TopicPartition, evidence: str, lines: str) 
     """Count an entry of a plan. `lines`: its fields as JSON, in the order of the plan file."""
     texts = dict(zip(plan_file.FIELDS[PARTITIONS], lines.split("\n"), strict=True))
     plan.truncated.update(_truncated(texts))
-    plan.groups.elect(key, int(texts["designatedLeader"]), evidence, json.loads(texts["loss"]))
+    plan.groups.elect(key, int(texts["designatedLeader"]), evidence, json.loads(texts["loss"]), json.loads(texts["in_sync_on_return"]))
 
 
 def _truncated(texts: Mapping[str, str]) -> dict[str, int]:

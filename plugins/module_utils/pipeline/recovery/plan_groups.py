@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,9 +51,14 @@ class PlanGroups:
 
     elections: dict[tuple[int, str], Elections] = field(default_factory=dict)
     held: dict[str, Group] = field(default_factory=dict)
+    returns: dict[int, Group] = field(
+        default_factory=dict
+    )  # partitions to elect, by broker that would lead them if it came back, and loses nothing
 
-    def elect(self, key: TopicPartition, leader: int, evidence: str, loss: Mapping[str, Any]) -> None:
-        """Add a partition to elect."""
+    def elect(self, key: TopicPartition, leader: int, evidence: str, loss: Mapping[str, Any], returns: Collection[int]) -> None:
+        """Add a partition to elect. `returns`: the field `in_sync_on_return` of its entry."""
+        for broker in returns:
+            self.returns.setdefault(broker, Group()).add(key)
         group = self.elections.setdefault((leader, evidence), Elections())
         group.add(key)
         group.loss.update(bounds_of(loss))
@@ -63,7 +68,7 @@ class PlanGroups:
         self.held.setdefault(reason_code, Group()).add(key)
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """Return `elections`, those first whose loss has no upper bound or a high one, and `held_reasons`, by code."""
+        """Return `elections`, those first whose loss has no upper bound or a high one, `in_sync_on_return`, by partitions, and `held_reasons`, by code."""
         dearest = sorted(
             self.elections.items(),
             key=lambda item: (
@@ -77,6 +82,10 @@ class PlanGroups:
             "elections": [
                 {"leader": leader, "evidence": evidence, "count": group.count, "ranges": group.ranges, "loss": dict(group.loss)}
                 for (leader, evidence), group in dearest
+            ],
+            "in_sync_on_return": [
+                {"broker_id": broker, "count": group.count, "ranges": group.ranges}
+                for broker, group in sorted(self.returns.items(), key=lambda item: (-item[1].count, item[0]))
             ],
             "held_reasons": [
                 {

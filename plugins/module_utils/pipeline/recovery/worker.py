@@ -87,7 +87,7 @@ def _fields(decided: Decision, cluster: ClusterHeader) -> Fields:
     if decided.action == Action.LEAVE:
         return online_fields(decided)
     loss = bounds(decided, cluster)
-    return fields(decided, loss, explanation(decided, loss, cluster))
+    return fields(decided, loss, explanation(decided, loss, cluster), cluster.elr)
 
 
 def _text(value: object) -> str:

@@ -108,15 +108,16 @@ class Throttle:
         if moving:
             self._warn([left_warning(len(moving))])
 
-    def cover(self, moves: Mapping[TopicPartition, Moved], inbound: Mapping[TopicPartition, float] | None = None) -> None:
+    def cover(self, moves: Mapping[TopicPartition, Moved], inbound: Mapping[TopicPartition, float] | None = None) -> set[TopicPartition]:
         """Throttle these partitions before they are moved, or again for brokers that have come back. Returns when brokers show it.
 
+        Returns the partitions that get no throttle, because a broker states that they do not exist.
         `inbound`: bytes per second that producers write to each partition, for a warning if the rate is too low. Raises RecoveryError if
         Kafka refuses a change.
         """
         self._active.confirm()
         if self._rates is None or not moves:
-            return
+            return set()
         with signals.critical_section(), self._journal as journal:
             states = self._cluster.partitions(set(moves))
             live = self._cluster.unfenced()
@@ -131,6 +132,7 @@ class Throttle:
             self._lacks_rates = bool(what.silent)
             self._warn(set_throttle(self._cluster, journal, what))
         self._warn(map(str, model.shortfalls(copying, rates, inbound or {})))
+        return moves.keys() - states.keys()
 
     def confirm(self) -> None:
         """Raise TakenError if another run moves replicas of this cluster because this one was stalled."""

@@ -208,6 +208,7 @@ def test_where_eligible_leader_replicas_are_off_that_is_said_of_whom_the_isr_kee
     entries = {plan["cluster"]: by_topic(plan_file.load(plan["path"])) for plan in result["plans"]}
     assert "elects it by itself (last in the ISR, eligible leader replicas are off)" in entries["off"]["fenced"]["explanation"]
     assert entries["off"]["returning"]["explanation"].endswith("the end of its log may be missing, eligible leader replicas are off")
+    assert [entries[name]["fenced"]["in_sync_on_return"] for name in ("off", "on", "older")] == [[1], [1], [1]]
     for name in ("on", "older"):
         assert "may elect it by itself (last in the ISR, whether" in entries[name]["fenced"]["explanation"]
         assert "eligible leader replicas are off" not in entries[name]["returning"]["explanation"]
@@ -217,6 +218,7 @@ def test_entries_carry_what_the_controller_goes_by(plan: Plan) -> None:
     entries = by_topic(plan)
     fields = ("isr", "eligible_leader_replicas", "last_known_elr", "min_insync_replicas", "unclean_leader_election_enable")
     assert [entries["last-known"][field] for field in fields] == [[], [], [1], 2, None]
+    assert [entries[topic]["in_sync_on_return"] for topic in ("eligible", "last-known", "prefix")] == [[1], [], []]
     assert [entries["prefix"][field] for field in fields] == [[], [], [], None, None], "rows of an older landing file"
     held = entries["last-known-returns"]
     assert (held["min_insync_replicas"], held["unclean_leader_election_enable"]) == (None, True)

@@ -22,15 +22,26 @@ def loss(lower: int | None, upper: int | None) -> dict[str, Any]:
 def test_elections_that_may_lose_most_come_first() -> None:
     groups = PlanGroups()
     for number in range(4):
-        groups.elect(("orders", number), 2, "prefix", loss(0, 0))
-    groups.elect(("audit", 0), 3, "prefix", loss(5, 40))
-    groups.elect(("audit", 1), 3, "prefix", loss(0, 2))
-    groups.elect(("logs", 0), 2, "weak", loss(None, None))
+        groups.elect(("orders", number), 2, "prefix", loss(0, 0), [])
+    groups.elect(("audit", 0), 3, "prefix", loss(5, 40), [])
+    groups.elect(("audit", 1), 3, "prefix", loss(0, 2), [])
+    groups.elect(("logs", 0), 2, "weak", loss(None, None), [])
     rows = groups.rows()["elections"]
     assert [(row["leader"], row["evidence"], row["count"], row["ranges"], range_of(row["loss"])) for row in rows] == [
         (2, "weak", 1, "logs-0", "unknown"),
         (3, "prefix", 2, "audit-0,1", "5 to 42"),
         (2, "prefix", 4, "orders-0..3", "0"),
+    ]
+
+
+def test_brokers_that_would_lead_if_they_came_back_are_named_those_of_most_partitions_first() -> None:
+    groups = PlanGroups()
+    for number in range(3):
+        groups.elect(("orders", number), 2, "prefix", loss(0, 0), [5, 6])
+    groups.elect(("audit", 0), 3, "prefix", loss(5, 40), [6])
+    assert groups.rows()["in_sync_on_return"] == [
+        {"broker_id": 6, "count": 4, "ranges": "audit-0 orders-0..2"},
+        {"broker_id": 5, "count": 3, "ranges": "orders-0..2"},
     ]
 
 

@@ -103,8 +103,8 @@ def test_what_others_add_while_the_throttle_is_removed_stays(journal: ThrottleJo
 def test_a_move_that_copies_nothing_is_not_throttled(journal: ThrottleJournal) -> None:
     cluster = Configurable()
     with Throttle(cluster, journal, 5000) as throttle:
-        throttle.cover({ZERO: Move((1, 2, 3), (3, 1)), ("unknown", 0): Move((1,), (2,))})
-        assert cluster.changes == []
+        unknown = throttle.cover({ZERO: Move((1, 2, 3), (3, 1)), ("unknown", 0): Move((1,), (2,))})
+        assert cluster.changes == [] and unknown == {("unknown", 0)}
 
 
 def test_without_a_rate_nothing_is_throttled(journal: ThrottleJournal) -> None:
