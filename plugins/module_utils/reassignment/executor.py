@@ -209,7 +209,13 @@ class ReassignmentExecutor:
         for key in refused:
             self.results[key] = MoveResult.of(batch.pop(key), Outcome.FAILED, *answers[key])
         self._under_way |= batch
-        self._hold.release(refused)
+        if refused:
+            with suppress(RecoveryError):  # the end of the run looks again
+                self._release(refused, self._cluster.reassignments())
+
+    def _release(self, ended: Collection[TopicPartition], ongoing: Mapping[TopicPartition, OngoingReassignment]) -> None:
+        """Remove the throttle of moves that have ended. What another process moves by now still copies, and keeps it until a later run."""
+        self._hold.release([key for key in ended if key not in ongoing])
 
     def _still_valid(self, batch: Mapping[TopicPartition, Move]) -> dict[TopicPartition, Move]:
         """Read partitions again right before they are moved. Returns the moves that are still valid; the others get their result."""
@@ -255,7 +261,7 @@ class ReassignmentExecutor:
                 arrived += [move] if result.outcome == REASSIGNED else []
         if arrived:
             self._tracker.on_arrived(arrived)
-        self._hold.release(done)
+        self._release(done, ongoing)
 
     def _measure(self, at_once: bool = False) -> None:
         if time.monotonic() - self._measured_at < MEASURE_SECONDS and not at_once:

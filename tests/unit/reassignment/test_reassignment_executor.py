@@ -416,6 +416,21 @@ def test_another_process_interferes(clock: Clock) -> None:
     assert run.results["t", 1].error == "REASSIGNMENT_IN_PROGRESS" and "[5, 2, 1]" in (run.results["t", 1].message or "")
 
 
+def test_a_move_that_another_process_has_replaced_keeps_its_throttle_while_it_copies(clock: Clock) -> None:
+    """The exit of the throttle leaves it set for what is moving, and a later run removes it."""
+    cluster = Moved(clock)
+    throttle = Throttle(cluster)
+    run, _ = made(cluster, throttle=throttle)
+
+    def interfere() -> None:
+        if clock.now > 1.5 and cluster.ongoing["t", 1].target == (4, 2, 1):
+            cluster.reassign({("t", 1): (5, 2, 1)})
+
+    assert run.run(interfere) is None
+    assert run.results["t", 1].error == "REASSIGNMENT_IN_PROGRESS"
+    assert throttle.covered == {("t", 1)}
+
+
 def test_cancelling_puts_the_order_back_where_it_is_known(clock: Clock) -> None:
     cluster = Moved(clock, 3)
     made(cluster, (4, 3, 2))[0].submit_only()
