@@ -128,7 +128,10 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
         (edit("partitions", 0, "replicas_best_first", to=[3, 2, 1]), "replicas_best_first"),
         (edit("partitions", 0, "replicas_best_first", to=[]), "replicas_best_first"),
         (edit("partitions", 0, "in_sync_on_return", to=[9]), r"in_sync_on_return \[9\] are not some of its other replicas, each once"),
-        (edit("partitions", 0, "in_sync_on_return", to=[1, 1]), r"in_sync_on_return \[1, 1\] are not some of its other replicas, each once"),
+        (
+            edit("partitions", 0, "in_sync_on_return", to=[1, 1]),
+            r"in_sync_on_return \[1, 1\] are not some of its other replicas, each once",
+        ),
         (edit("held", 0, "partition", to=0), "orders partition 0 is named twice"),
         (edit("held", 0, "partition", to=-1), "cannot be a partition of Kafka"),
         (edit("online", 0, "topic", to="../../etc"), "cannot be a partition of Kafka"),
