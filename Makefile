@@ -65,7 +65,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long test-long-clusters molecule clusters on-long on-mutants on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart release changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long test-long-clusters molecule clusters on-long on-mutants on-branches on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart release changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -157,7 +157,7 @@ molecule: setup
 
 test-long: setup
 	@rm -rf .cache/junit
-	$(call WITH_TABLE,molecule on-long on-properties on-mutants,simulate-an-hour)
+	$(call WITH_TABLE,molecule on-long on-properties on-mutants,on-branches simulate-an-hour)
 
 test-long-clusters: setup
 	@rm -rf .cache/junit
@@ -169,6 +169,10 @@ on-long:
 # Each mistake of tests/simulation/mutants.toml, with as many histories as it takes until one finds it.
 on-mutants:
 	$(PYTEST) tests/simulation -m long
+
+# The share of the product's branches that histories reach must stay.
+on-branches: setup
+	$(BIN)/python -m simulation.branches 1 400
 
 # Properties with the number of examples that Hypothesis takes by itself.
 on-properties:

@@ -25,7 +25,8 @@ from simulation.steps import AT_FETCHES
 KINDS = (
     "histories with small limits", "histories of Kafka 3.9",
     "control nodes killed after a change", "faults after the first change of a run",
-    "control nodes killed", "elected prefix", "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
+    "control nodes killed", "elected prefix", "elected forked", "elected forked_resolved", "elected forked_proven",
+    "held forked", "active controller lost", "broker hangs", "broker hangs at a request",
     "broker cut off", "disk full", "moves: reassigned", "moves: held", "runs: leftovers", "throttle set by another tool",
     "disk failed", "broker started without a disk", "broker out of reach", "disk full while records are saved",
     "brokers busy", "records replayed", "replays killed", "leaders named",
