@@ -40,6 +40,7 @@ class ReplayHistory(History):
         if script.replay.producers:
             self._events.applications = Applications(self._cluster, self._counts, Random(f"applications of {script.seed}"))
         self._replay_judges = ReplayJudges(self._cluster, workdir, self._judges, self._events.applications)
+        self._replay_judges.is_side_by_side = script.replay.second is not None
         self._check_mode = ReplaysInCheckMode(self._cluster, self._replayer, self._replay_judges, self._judges, self._counts)
         self._requests = ReplayRequests(self._replayer, script.reviews, self._judges, self._replay_judges, self._counts)
 
