@@ -65,7 +65,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 lines:
-  description: The status for people, at most 18 lines.
+  description: The status for people, at most 22 lines.
   returned: success
   type: list
   elements: str
@@ -80,6 +80,8 @@ summary:
     - The same as data. C(line) is the status in one line, for a chat. C(offline) is the number of partitions without a live leader.
     - C(groups) has them by reason code, the cheapest next step first. Those that a plan would elect have the outcome C(planned) and no reason code.
     - C(ranges) names the partitions of a group, as many as fit into 60 letters. C(command) is one line for a shell, V(null) if no playbook helps.
+    - C(in_sync_on_return) has the lost brokers that are in the ISR or ELR of partitions that a plan would elect, those of most partitions first. Started with
+      its log whole, such a broker is elected by the controller itself, and no committed record is lost.
     - C(unknown) names requested partitions that the cluster does not have.
   returned: success
   type: dict
@@ -95,6 +97,7 @@ summary:
         why: no live broker that answers has a log
         remedy: read a lost broker's disk (rescue), start it, plan again
         command: ansible-playbook -i hosts.yml --limit east streamops.kafka_recovery.plan
+    in_sync_on_return: []
     unknown: []
 unreachable_brokers:
   description: Brokers that did not answer, with the reason.
@@ -125,7 +128,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import KafkaModule, partition_arguments
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import requested
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.current_status import status_groups, status_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.current_status import (
+    in_sync_on_return,
+    status_groups,
+    status_lines,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import one_line
 
 
@@ -144,7 +151,8 @@ def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     decisions = {key: decide(document, policy, live.cluster.elr, live.cluster.reorders) for key, document in live.documents.items()}
     commands = Commands(module.workdir)
     groups = with_files(status_groups(decisions, name, Playbooks.from_params(params, commands)), commands, module.ansible.warn)
-    lines = status_lines(groups, live.collected.brokers, len(absent))
+    returns = in_sync_on_return(decisions, live.cluster.elr)
+    lines = status_lines(groups, live.collected.brokers, len(absent), returns)
     return {
         "changed": False,
         "lines": lines,
@@ -153,6 +161,7 @@ def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
             "cluster": name,
             "offline": sum(row["count"] for row in groups),
             "groups": groups,
+            "in_sync_on_return": returns,
             "unknown": [{"topic": topic, "partition": partition} for topic, partition in absent],
         },
         "unreachable_brokers": cluster.unreachable_rows(),

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import STRATEGY, TOPIC_STRATEGIES, Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision import waiting
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Decision
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import ALLOWED, PLANNED, command, order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.offline_list import short_list
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, in_recovery_order
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.plan_groups import Group, return_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import described, group_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plans import return_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.readiness import brokers_line
 
 
@@ -48,10 +51,26 @@ def _group(code: str, keys: list[TopicPartition], cluster: str, playbooks: Playb
     }
 
 
-def status_lines(groups: Collection[Mapping[str, Any]], brokers: Collection[Mapping[str, Any]], unknown: int) -> list[str]:
-    """Return how many partitions have no leader, the brokers by state, and the lines of each group.
+def in_sync_on_return(decisions: Mapping[TopicPartition, Decision], elr: bool | None) -> list[dict[str, Any]]:
+    """Return the lost brokers that would lead partitions which would be elected, as `in_sync_on_return` of a plan. `elr`: whether the cluster has ELR."""
+    groups: dict[int, Group] = {}
+    for key in sorted(decisions, key=in_recovery_order):
+        decision = decisions[key]
+        for broker in waiting.in_sync_on_return(decision.evidence, decision.state, elr) if decision.action == Action.ELECT else ():
+            groups.setdefault(broker, Group()).add(key)
+    return return_rows(groups)
 
-    `brokers`: as `Cluster.broker_states` returns them. `unknown`: number of requested partitions that the cluster does not have, or hides.
+
+def status_lines(
+    groups: Collection[Mapping[str, Any]],
+    brokers: Collection[Mapping[str, Any]],
+    unknown: int,
+    returns: Sequence[Mapping[str, Any]] = (),
+) -> list[str]:
+    """Return how many partitions have no leader, the brokers by state, which lost ones to start first, and the lines of each group.
+
+    `brokers`: as `Cluster.broker_states` returns them. `unknown`: number of requested partitions that the cluster does not have, or hides. `returns`: as
+    `in_sync_on_return` returns them.
     """
     offline = sum(row["count"] for row in groups)
     head = (
@@ -60,4 +79,4 @@ def status_lines(groups: Collection[Mapping[str, Any]], brokers: Collection[Mapp
         else "every partition that can be seen has a live leader"
     )
     hidden = f"; {number(unknown)} requested {verb(unknown, 'one is', 'ones are')} not in the cluster, or hidden" if unknown else ""
-    return [head + hidden, brokers_line(brokers), *group_lines([*groups], "the summary")]
+    return [head + hidden, brokers_line(brokers), *return_lines(returns), *group_lines([*groups], "the summary")]

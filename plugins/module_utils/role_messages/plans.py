@@ -38,7 +38,11 @@ def plan_lines(planned: Mapping[str, Any], run: PresentRun, strategy: str, manua
         return []
     lines = [
         f"{plan['elect']} to elect, {plan['held']} held, {plan['online']} online already, with strategy {strategy}",
-        *([] if run.playbook in ELECTING else [*election_table(plan["elections"]), *return_lines(plan), *_held_lines(plan, run)]),
+        *(
+            []
+            if run.playbook in ELECTING
+            else [*election_table(plan["elections"]), *return_lines(plan["in_sync_on_return"]), *_held_lines(plan, run)]
+        ),
         *truncated_line(plan),
         f"Plan: {plan['path']}",
     ]
@@ -67,15 +71,14 @@ def election_table(elections: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def return_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return which lost brokers to start before anything is elected, because that may lose nothing. `plan`: a row of `plans`."""
-    brokers = plan["in_sync_on_return"]
+def return_lines(brokers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return which lost brokers to start before anything is elected, because that may lose nothing. `brokers`: as `in_sync_on_return` of a plan."""
     lines = [
         f"Try first to start broker {row['broker_id']}: if its log is whole, it leads {row['ranges']} and loses nothing committed"
         for row in brokers[:SHOWN_BROKERS]
     ]
     if left := brokers[SHOWN_BROKERS:]:
-        lines.append(f"The same holds for {count(len(left), 'more broker')}: see in_sync_on_return in the plan")
+        lines.append(f"The same holds for {count(len(left), 'more broker')}: see in_sync_on_return")
     return lines
 
 

@@ -9,10 +9,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from evidence_documents import evidence
+from partition_situations import FENCED, Log, Situation
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.current_status import status_groups, status_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.decide import Action, Policy, decide
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.current_status import (
+    in_sync_on_return,
+    status_groups,
+    status_lines,
+)
 
 BROKERS = [{"broker_id": 1, "broker_state": "fenced"}, {"broker_id": 2, "broker_state": "unfenced"}]
 
@@ -52,3 +58,15 @@ def test_lines_count_partitions_and_brokers() -> None:
     assert len(lines) == 2 + 3 * 3
     assert status_lines([], BROKERS, 0) == ["every partition that can be seen has a live leader", "Brokers fenced: 1; unfenced: 2"]
     assert status_lines(groups, BROKERS, 2)[0] == "5 partitions have no live leader; 2 requested ones are not in the cluster, or hidden"
+
+
+def test_lost_brokers_that_would_lead_are_named_before_what_would_be_elected() -> None:
+    """A partition that is held has its own advice."""
+    logs = {1: FENCED, 2: Log.of((5, 0)), 3: FENCED}
+    cases = [Situation("orders", logs, number, state={"isr": [1]}) for number in (1, 0)]
+    cases += [Situation("gone", {1: FENCED}, state={"isr": [1]}), Situation("alone", logs)]
+    decided = {(one.topic, one.partition): decide(evidence(one), Policy(), False) for one in cases}
+    returns = in_sync_on_return(decided, False)
+    assert returns == [{"broker_id": 1, "count": 2, "ranges": "orders-0,1"}]
+    lines = status_lines([], BROKERS, 0, returns)
+    assert lines[2:] == ["Try first to start broker 1: if its log is whole, it leads orders-0,1 and loses nothing committed"]

@@ -87,7 +87,7 @@ def test_a_plan_says_which_brokers_to_start_before_anything_is_elected() -> None
         "Try first to start broker 3: if its log is whole, it leads audit-0..5 and loses nothing committed",
         "Try first to start broker 4: if its log is whole, it leads audit-0..4 and loses nothing committed",
         "Try first to start broker 5: if its log is whole, it leads audit-0..3 and loses nothing committed",
-        "The same holds for 2 more brokers: see in_sync_on_return in the plan",
+        "The same holds for 2 more brokers: see in_sync_on_return",
     ]
 
 

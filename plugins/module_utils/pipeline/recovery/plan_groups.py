@@ -83,10 +83,7 @@ class PlanGroups:
                 {"leader": leader, "evidence": evidence, "count": group.count, "ranges": group.ranges, "loss": dict(group.loss)}
                 for (leader, evidence), group in dearest
             ],
-            "in_sync_on_return": [
-                {"broker_id": broker, "count": group.count, "ranges": group.ranges}
-                for broker, group in sorted(self.returns.items(), key=lambda item: (-item[1].count, item[0]))
-            ],
+            "in_sync_on_return": return_rows(self.returns),
             "held_reasons": [
                 {
                     "reason_code": code,
@@ -97,3 +94,9 @@ class PlanGroups:
                 for code, group in sorted(self.held.items())
             ],
         }
+
+
+def return_rows(groups: Mapping[int, Group]) -> list[dict[str, Any]]:
+    """Return a row of each broker that would lead partitions if it came back, those of most partitions first. `groups`: its partitions."""
+    ordered = sorted(groups.items(), key=lambda item: (-item[1].count, item[0]))
+    return [{"broker_id": broker, "count": group.count, "ranges": group.ranges} for broker, group in ordered]
