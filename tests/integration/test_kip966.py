@@ -211,6 +211,7 @@ def test_the_landing_file_and_the_plan_have_what_the_controller_goes_by(story: S
     assert (two["designatedLeader"], two["min_insync_replicas"], two["last_known_elr"]) == (3, 2, [1])
     assert "once elected it is online but not writable with acks=all: 1 live replica, min ISR 2, until 1 more is back" in two["explanation"]
     assert "not writable" not in one["explanation"]
+    assert (one["in_sync_on_return"], set(two["in_sync_on_return"])) == ([1], {1, 2})
     assert "should broker 1 come back before an election, the controller elects it by itself (ELR)" in one["explanation"]
 
 
