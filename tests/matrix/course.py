@@ -86,7 +86,8 @@ def follow(cell: Cell, cluster: KafkaCluster, workdir: Path, spark_remote: str) 
     def recover(run_id: str, chosen: Iterable[str], strategy: str) -> tuple[Recovery, dict[str, Any]]:
         snapshot = operator.snapshot(run_id, chosen, controller_bootstrap_servers=controllers)
         operator.plan(run_id, strategy=strategy)
-        elected = operator.apply(run_id)
+        # The election reads the evidence again, the history of ISRs included: without the controllers a plan that stands on it is stale.
+        elected = operator.apply(run_id, controller_bootstrap_servers=controllers)
         return Recovery(operator.read("plans", run_id), elected, operator.states(*chosen)), snapshot["history"]
 
     first, history = recover("1", topics, "balanced")
