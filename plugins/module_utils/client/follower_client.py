@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     error_message,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import is_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
@@ -45,10 +45,6 @@ KNOWN_SECONDS = 60.0  # for which brokers count as following after the active co
 FOLLOWING_SECONDS, FOLLOWING_PAUSE = quorum.BEHIND_AFTER, 0.5
 OLDEST_KAFKA = "3.3"  # the first that describes when brokers last fetched the metadata log
 REMEDY = "fix the connection between brokers and controllers, or name other brokers in bootstrap_servers"
-
-
-class UnsupportedRequestError(ClusterError):
-    """No broker that answers supports a request of this kind."""
 
 
 def fenced_with_address(nodes: Iterable[Node]) -> list[Node]:
