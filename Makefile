@@ -8,7 +8,7 @@
 # make test-long-clusters  test-long without the simulation, of which on-mutants and simulate-an-hour are jobs of their own in the nightly workflow
 # make molecule  all molecule scenarios; make test runs one of them
 # make docs    the documentation site, every link in it followed: .cache/docs/html/index.html
-# make test-matrix  the scenarios on Kafka 3.9 to 4.3, each the newest patch, ELR on and off; writes docs/versions.md
+# make test-matrix  the scenarios on Kafka 3.9 to 4.4, each the newest patch, ELR on and off; RELEASES=older: on 3.3 to 3.8; writes docs/versions.md
 # make release   artifact, checksums and signatures of the commit that is checked out: KEY=release@example.com
 # make adoption  what Ansible's own tools say of it on every ansible-core that it supports: CELLS=py3.12-core-2.21 CHECKS="sanity units"
 # make quickstart  the quick start of the README, followed to the letter

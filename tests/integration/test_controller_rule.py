@@ -31,9 +31,9 @@ pytestmark = pytest.mark.long
 
 REPLICAS = (1, 2, 3)
 SUBSETS = [subset for size in range(4) for subset in combinations(REPLICAS, size)]
-# Kafka 3.9 does not have the feature, only an internal config for previews (eligible.leader.replicas.enable). With it, a last known leader is elected that
-# is not alive.
-RELEASES = {"4.3.1": (False, True), "3.9.1": (False,)}
+# Kafka before 4.0 does not have the feature, only an internal config for previews (eligible.leader.replicas.enable). With it, a last known leader is elected
+# that is not alive.
+RELEASES = {"4.4.0": (False, True), "4.3.1": (False, True), "3.9.1": (False,), "3.8.1": (False,)}
 
 
 @pytest.fixture(scope="module", params=RELEASES)

@@ -22,7 +22,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions, error_codes, kip1275, topic_rows
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from rig import Damage, KafkaCluster
-from rig.gateway_rules import ELECTION, LOG_INFO, Fault
+from rig.gateway_rules import ELECTION, LOG_INFO, LOG_INFO_KEY, Fault
 from rig.rpc import Unanswered, ask
 
 SECONDS = 30.0
@@ -49,7 +49,9 @@ def topic_id(cluster: KafkaCluster, topic: str) -> str:
     return topic_rows.topic_id(answer.topics[0].topic_id)
 
 
-def log_info(cluster: KafkaCluster, partitions: Mapping[str, Sequence[int]], broker: int = AHEAD, api_key: int = 93) -> kip1275.LogInfoPage:
+def log_info(
+    cluster: KafkaCluster, partitions: Mapping[str, Sequence[int]], broker: int = AHEAD, api_key: int = LOG_INFO_KEY
+) -> kip1275.LogInfoPage:
     return kip1275.read_replica_log_info(through(cluster, kip1275.get_replica_log_info(partitions, api_key), 0, broker))
 
 
@@ -69,7 +71,7 @@ def test_every_version_of_api_versions_offers_both_messages_and_what_the_broker_
     for version in range(5):
         requests = [ApiVersionsRequest[version](client_software_name="test", client_software_version="1") for _ in range(3)]
         real = directly(cluster, requests[0])
-        native = {**api_versions.read_versions(real), 93: (0, 0), 43: (0, 3)}
+        native = {**api_versions.read_versions(real), LOG_INFO_KEY: (0, 0), 43: (0, 3)}
         answer = through(cluster, requests[1])
         assert api_versions.read_versions(answer) == native
         if version >= 3:

@@ -15,7 +15,7 @@ from integration.requestlog import RequestLog
 from integration.support import Operator, TopicPartition, by_partition, documents, failure, outcomes, run_module
 
 from rig import Damage
-from rig.gateway_rules import ELECTION, LOG_INFO, Fault
+from rig.gateway_rules import ELECTION, LOG_INFO, LOG_INFO_KEY, Fault
 
 AHEAD, BEHIND = 2, 3
 SURVIVORS = (AHEAD, BEHIND)
@@ -30,7 +30,6 @@ TOPICS_OF = {
     "native": TOPICS,
     "todays": [f"{topic}-twin" for topic in TOPICS],
 }
-KEY = 93  # under which the gateways offer GetReplicaLogInfo
 PROVEN = ("forked_proven", "below_high_watermark")
 UNREADABLE = (Fault.CORRELATION, Fault.GARBAGE, Fault.OTHER, Fault.MISSING, Fault.DUPLICATE, Fault.STRANGER)
 # What a landing file says of a replica that both backends can know, and that copies of a topic have in common.
@@ -40,7 +39,7 @@ COMMON = ("broker_id", "broker_state", "error", "log_start_offset", "log_end_off
 def operator(damage: Damage, workdir: Path, spark_remote: str | None, name: str, native: bool = True) -> Operator:
     """An operator who reaches the cluster east through its gateways, or the brokers themselves."""
     cluster = damage.cluster
-    login = {"bootstrap_servers": cluster.gateway_servers.split(","), "get_replica_log_info_api_key": KEY} if native else None
+    login = {"bootstrap_servers": cluster.gateway_servers.split(","), "get_replica_log_info_api_key": LOG_INFO_KEY} if native else None
     return Operator(cluster, workdir, spark_remote, name, login)
 
 
@@ -165,7 +164,7 @@ def test_answers_in_pieces_make_the_same_evidence(
 ) -> None:
     gateways, planner = damage.cluster.gateways, planned(HELD)
     with gateways.with_rules(**rules):
-        found = collector.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", KEY))
+        found = collector.snapshot("1", [HELD], get_replica_log_info_api_key=rules.get("api_key", LOG_INFO_KEY))
     assert found["backend"] == "native"
     served = gateways.served()
     for broker in SURVIVORS:
@@ -202,12 +201,12 @@ def test_a_mixed_cluster_falls_back_and_says_so(damage: Damage, planned: Callabl
         found = collector.snapshot("1", [HELD])
         assert found["backend"] == "compat"
         (warning,) = found["warnings"]
-        assert "broker 3 has no GetReplicaLogInfo v0 (API key 93)" in str(warning)
+        assert f"broker 3 has no GetReplicaLogInfo v0 (API key {LOG_INFO_KEY})" in str(warning)
         said = failure("kafka_replica_log_info", {**params, "backend": "native"})
         assert "backend native cannot be used" in said
-        assert "broker 3 has no GetReplicaLogInfo v0 (API key 93)" in said
+        assert f"broker 3 has no GetReplicaLogInfo v0 (API key {LOG_INFO_KEY})" in said
         refused_plan(damage, planned(HELD), "was made with backend native")
-    with gateways.with_rules(elections=False):  # as if key 93 were another message's
+    with gateways.with_rules(elections=False):  # as if the key were another message's
         found = collector.snapshot("1", [HELD])
         assert (found["backend"], found.get("warnings", [])) == ("compat", [])
         assert "no ElectLeaders v3" in failure("kafka_replica_log_info", {**params, "backend": "native"})
@@ -258,7 +257,7 @@ def test_a_broker_that_has_registered_again_makes_the_plan_stale(damage: Damage,
 def test_an_answer_that_is_none_stops_collecting_and_election(damage: Damage, planned: Callable[[str], Operator], fault: Fault) -> None:
     planner, gateways = planned(HELD), damage.cluster.gateways
     log = RequestLog(damage.cluster)
-    said = "broker 3 answers API key 93 with something else than KIP-1275's GetReplicaLogInfo v0"
+    said = f"broker 3 answers API key {LOG_INFO_KEY} with something else than KIP-1275's GetReplicaLogInfo v0"
     with gateways.with_rules([BEHIND], fault=fault):
         params = {**planner.connection, **planner.files("unreadable")}
         plan = {"plan": str(planner.path("plans", "1")), "allow_data_loss": True, "election_attempts": 1}
@@ -317,7 +316,9 @@ def test_the_playbook_speaks_it_from_the_permissions_to_the_results(damage: Dama
     planner, topic = operator(damage, tmp_path, spark_remote, "gate"), damaged.NATIVE_PLAYBOOK
     before, log = planner.states(topic), RequestLog(damage.cluster)
     named = [{"topic": topic, "partition": number} for _, number in before]
-    played = planner.play("recover", "1", backend="native", get_replica_log_info_api_key=KEY, allow_data_loss=True, partitions=named)
+    played = planner.play(
+        "recover", "1", backend="native", get_replica_log_info_api_key=LOG_INFO_KEY, allow_data_loss=True, partitions=named
+    )
     assert played.returncode == 0, played
     assert "Backend native" in played.stdout
     assert log.written(CLIENT) == {}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,7 +15,11 @@ from integration.test_isr_history_of_clusters import resolved
 from rig import Plot, Roles, patches
 from rig.scenarios import Scenario
 
-RELEASES = ("3.9", "4.0", "4.1", "4.2", "4.3")
+SUPPORTED = ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+# Played on request (`make test-matrix RELEASES=older`). Kafka 3.2 is refused: see test_too_old_kafka.py.
+OLDER = ("3.3", "3.4", "3.5", "3.6", "3.7", "3.8")
+REQUESTED = os.environ.get("RELEASES", "")
+RELEASES = OLDER if REQUESTED == "older" else tuple(REQUESTED.split()) or SUPPORTED
 PARTITIONS = 4
 ROLES = Roles()
 
@@ -52,6 +57,16 @@ class Cell:
         return int(self.number >= (4, 1)) if self.knows_elr else None
 
     @property
+    def describes_topic_partitions(self) -> bool:
+        """DescribeTopicPartitions (KIP-966). Without it Metadata has the state of partitions."""
+        return self.number >= (3, 8)
+
+    @property
+    def proves_by_isr_history(self) -> bool:
+        """From metadata.version 3.7-IV0 on an ISR smaller than min.insync.replicas commits nothing."""
+        return self.number >= (3, 7)
+
+    @property
     def lists_fenced_brokers(self) -> bool:
         """DescribeCluster v2."""
         return self.number >= (4, 0)
@@ -72,7 +87,14 @@ class Cell:
 
     def expected(self, topic: str) -> Expected:
         """How the partitions of a topic end."""
-        return ONLINE if self.elr and topic == "resolved" else EXPECTED[topic]
+        if topic != "resolved" or (self.proves_by_isr_history and not self.elr):
+            return EXPECTED[topic]
+        return ONLINE if self.elr else HELD_FORK
+
+    @property
+    def held_forks(self) -> list[str]:
+        """The topics that `balanced` holds because logs fork."""
+        return [topic for topic in EXPECTED if self.expected(topic).reason == "forked"]
 
 
 class Expected(NamedTuple):
@@ -88,6 +110,7 @@ class Expected(NamedTuple):
 # Of a partition that has no leader in the end nothing can be read.
 UNREAD = 130
 ONLINE = Expected("already_online")
+HELD_FORK = Expected("held", "forked")
 EXPECTED = {
     "lagging": Expected("elected", evidence="prefix", lost=10),
     "identical": Expected("elected", evidence="prefix", lost=10),

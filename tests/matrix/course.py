@@ -19,7 +19,7 @@ from matrix.cells import PARTITIONS, ROLES, Cell
 from rig import Damage, KafkaCluster, Kept, PartitionState
 
 SETTINGS: dict[str, Any] = {"brokers": 4, "session_timeout": 6.0, "heap": "256m", "properties": PROPERTIES}
-FORKED, RETURNING, LAGGING, DEAD = "forked", "clean_returning", "lagging", "no_survivor"
+RETURNING, LAGGING, DEAD = "clean_returning", "lagging", "no_survivor"
 LOST = ROLES.lost[0]
 
 
@@ -86,12 +86,13 @@ def follow(cell: Cell, cluster: KafkaCluster, workdir: Path, spark_remote: str) 
     def recover(run_id: str, chosen: Iterable[str], strategy: str) -> tuple[Recovery, dict[str, Any]]:
         snapshot = operator.snapshot(run_id, chosen, controller_bootstrap_servers=controllers)
         operator.plan(run_id, strategy=strategy)
-        elected = operator.apply(run_id)
+        # The election reads the evidence again, the history of ISRs included: without the controllers a plan that stands on it is stale.
+        elected = operator.apply(run_id, controller_bootstrap_servers=controllers)
         return Recovery(operator.read("plans", run_id), elected, operator.states(*chosen)), snapshot["history"]
 
     first, history = recover("1", topics, "balanced")
     second, _ = recover("2", topics, "balanced")
-    aggressive, _ = recover("3", [FORKED], "aggressive")
+    aggressive, _ = recover("3", cell.held_forks, "aggressive")
     cluster.release(ROLES.returning or 0)
     cluster.wait_for_partitions([RETURNING], lambda state: state.leader == ROLES.returning, f"led by broker {ROLES.returning}")
     online = [key for key, state in operator.states(*topics).items() if state.leader >= 0]

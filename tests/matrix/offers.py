@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass
+from typing import Any
 
 from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from rig import KafkaCluster, config, java
+from rig.admin import Address
 from rig.rpc import ask
 
 SECONDS = 20.0
+UNSUPPORTED_VERSION = 35
 # Messages that the collection sends, by API key.
 TO_BROKERS = {
     "Fetch": 1,
@@ -61,11 +64,9 @@ def of(cluster: KafkaCluster, broker_id: int) -> Offers:
     """Ask this broker and the first controller."""
     broker = (config.HOST, cluster.brokers[broker_id].replication_port or 0)
     controller = next(iter(cluster.controllers.values()))
-    # v4: before it a broker does not say that it knows a feature whose lowest level is 0
-    request = ApiVersionsRequest[4](client_software_name="rig", client_software_version="1")
-    reported = ask(broker, request, SECONDS)
+    reported = _reported(broker)
     known = _versions(reported)
-    led = _versions(ask((config.HOST, controller.port), request, SECONDS))
+    led = _versions(_reported((config.HOST, controller.port)))
     described = known[TO_BROKERS["DescribeCluster"]]
     return Offers(
         {name: known.get(key) for name, key in TO_BROKERS.items()},
@@ -79,13 +80,24 @@ def of(cluster: KafkaCluster, broker_id: int) -> Offers:
     )
 
 
+def _reported(node: Address) -> Any:
+    """What a node says to ApiVersions. Before v4 it does not name a feature whose lowest level is 0; one that knows no v4 answers with v0."""
+    for version in (4, 3):
+        answer = ask(node, ApiVersionsRequest[version](client_software_name="rig", client_software_version="1"), SECONDS)
+        if answer.error_code != UNSUPPORTED_VERSION:
+            return answer
+    raise AssertionError("this node refuses ApiVersions v3")
+
+
 def _versions(answer: object) -> dict[int, tuple[int, int]]:
     return {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}  # type: ignore[attr-defined]
 
 
 def _metadata_version(log: str) -> str:
     """The name that the controller has for the level it works at."""
-    found = re.findall(rf"setting {re.escape(METADATA_VERSION)} to (\S+-IV\d+)", log)
+    # Kafka 3.9 and newer, 3.4 to 3.8, 3.3
+    texts = rf"setting {re.escape(METADATA_VERSION)} to ", r"Features\(version=", rf"at {re.escape(METADATA_VERSION)} "
+    found = next(filter(None, (re.findall(rf"{text}(\S+-IV\d+)", log) for text in texts)), None)
     assert found, "the controller did not log its metadata version"
     return str(found[-1])
 

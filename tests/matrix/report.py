@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from integration.support import CHECKOUT
-from matrix.cells import EXPECTED, RELEASES, ROLES, Cell
+from matrix.cells import EXPECTED, OLDER, RELEASES, ROLES, SUPPORTED, Cell
 from matrix.course import Course
 from matrix.offers import ELR, METADATA_VERSION, Offers, Versions
 
 PATH = Path("docs", "versions.md")
-BEGIN, END = "<!-- written by make test-matrix: begin -->", "<!-- written by make test-matrix: end -->"
+# A run writes the tables of its releases between the markers that name its command.
+COMMANDS: Mapping[tuple[str, ...], str] = {SUPPORTED: "make test-matrix", OLDER: "make test-matrix RELEASES=older"}
+TITLES: Mapping[tuple[str, ...], tuple[str, str, str]] = {
+    SUPPORTED: ("## What each release offers", "## What a partition without leader looks like", "## How the scenarios end"),
+    OLDER: ("### What older releases offer", "### What a partition without leader looks like there", "### How the scenarios end there"),
+}
 ELSE = "everything else"  # what is not about one scenario
 Courses = Mapping[Cell, Course]
 
@@ -26,26 +31,28 @@ Courses = Mapping[Cell, Course]
 def write(courses: Courses, failed: Collection[tuple[Cell, str]], seconds: float) -> None:
     """Replace what stands between the markers."""
     file = CHECKOUT / PATH
-    before, _, rest = file.read_text().partition(BEGIN)
-    file.write_text(before + BEGIN + "\n" + render(courses, failed, seconds) + END + rest.partition(END)[2])
+    begin, end = (f"<!-- written by {COMMANDS[RELEASES]}: {part} -->" for part in ("begin", "end"))
+    before, _, rest = file.read_text().partition(begin)
+    file.write_text(before + begin + "\n" + render(courses, failed, seconds) + end + rest.partition(end)[2])
 
 
 def render(courses: Courses, failed: Collection[tuple[Cell, str]], seconds: float) -> str:
     """The text between the markers."""
+    offered, offline, ends = TITLES[RELEASES]
     versions = ", ".join(f"{release} as {Cell(release, False).version}" for release in RELEASES)
     reported = [
         f"Seen on {datetime.date.today()} with {versions}, on {os.cpu_count()} cores: {len(courses)} clusters, one after the other, "
         f"{seconds / 60:.0f} minutes in all.",
-        "## What each release offers",
+        offered,
         _table(["", *RELEASES], _offers(courses)),
         "A range is the lowest and highest version of a message, as the nodes themselves say (ApiVersions); `no` is not offered.",
-        "## What a partition without leader looks like",
+        offline,
         "Broker 1 led last and is lost, broker 4 is on its way back; what `kafka_partition_info` returned.",
         _table(
             ["Kafka", "ELR", "ISR", "eligible leader replicas", "last known ELR", "brokers"],
             [_offline(course) for course in courses.values()],
         ),
-        "## How the scenarios end",
+        ends,
         "Outcomes under `balanced`, and how many of the acknowledged records could be read afterwards. `preferred` is `kafka_leader_election` on the topic "
         "`lagging` when the lost broker was back.",
         _table(["Kafka", "ELR", *EXPECTED, "preferred", ELSE, "seconds"], [_ends(course, failed) for course in courses.values()]),

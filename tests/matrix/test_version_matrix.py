@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 from matrix.cells import EXPECTED, PARTITIONS, ROLES, UNREAD
-from matrix.course import DEAD, FORKED, LAGGING, LOST, RETURNING, Course
+from matrix.course import DEAD, LAGGING, LOST, RETURNING, Course
 
 from rig import jars, patches
 
@@ -54,16 +54,23 @@ def test_a_second_run_changes_nothing(course: Course, scenario: str) -> None:
 
 def test_the_best_survivor_leads(course: Course) -> None:
     leaders = {topic: Counter(course.first.after[key].leader for key in course.of(topic)) for topic in ("lagging", "identical", "resolved")}
-    assert leaders["lagging"] == leaders["resolved"] == {ROLES.ahead: PARTITIONS}
+    assert leaders["lagging"] == {ROLES.ahead: PARTITIONS}
+    assert leaders["resolved"] == {-1 if "resolved" in course.cell.held_forks else ROLES.ahead: PARTITIONS}
     assert leaders["identical"] == dict.fromkeys(ROLES.survivors, PARTITIONS // 2), "leadership is shared out"
 
 
 def test_forks_are_decided_by_the_last_written_epoch_under_aggressive(course: Course) -> None:
-    for key in course.of(FORKED):
+    for key in (key for topic in course.cell.held_forks for key in course.of(topic)):
         row, after = course.aggressive.results[key], course.aggressive.after[key]
         assert (row["outcome"], row["leader"], after.leader) == ("elected", ROLES.ahead, ROLES.ahead)
         assert after.replicas == course.before[key].replicas, "the replica order stands as it stood"
         assert course.read[key] == course.expected_end(key, ROLES.ahead), "every record that the chosen leader held"
+
+
+def test_an_isr_history_of_brokers_that_commit_with_a_small_isr_resolves_no_fork(course: Course) -> None:
+    explained = [row["explanation"] for row in course.first.plan["held"] if row["topic"] == "resolved"]
+    assert len(explained) == (0 if course.cell.proves_by_isr_history else PARTITIONS)
+    assert all("metadata.version was below 3.7-IV0" in explanation for explanation in explained)
 
 
 def test_a_clean_leader_that_was_waited_for_loses_nothing(course: Course) -> None:
@@ -122,7 +129,7 @@ def test_the_quorum_is_calm_and_says_whether_it_canvasses_before_elections(cours
 def test_messages_and_features(course: Course) -> None:
     cell, offers = course.cell, course.offers
     missing = [name for name, versions in (offers.to_brokers | offers.to_controllers).items() if versions is None]
-    assert missing == []
+    assert missing == ([] if cell.describes_topic_partitions else ["DescribeTopicPartitions"])
     assert offers.to_brokers["ElectLeaders"] == (0, 2), "KIP-1275's version 3 is in no release"
     assert (offers.key_93 is not None) == cell.key_93_is_taken, "nor is its GetReplicaLogInfo"
     low, high = offers.to_brokers["Fetch"] or (0, 0)

@@ -14,6 +14,7 @@ from kafka.protocol.admin import (
     DescribeTopicPartitionsRequest,
 )
 from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from rig.errors import RigError
 from rig.rpc import ask
@@ -85,9 +86,19 @@ def describe(node: Address, topics: Iterable[str], seconds: float) -> list[Parti
             _raise_for(topic, f"describing topic {topic.name}")
             states += [_state(topic.name, row) for row in topic.partitions]
         if answer.next_cursor is None:
-            return sorted(states, key=lambda state: (state.topic, state.partition))
+            return _in_order(states)
         cursor = kind.Cursor(topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index)
         wanted = [topic for topic in wanted if topic.name >= cursor.topic_name]
+
+
+def describe_with_metadata(node: Address, topics: Iterable[str], seconds: float) -> list[PartitionState]:
+    """The same from a node of Kafka before 3.8, which does not know DescribeTopicPartitions. It has no eligible leader replicas either."""
+    names = sorted(set(topics))
+    wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in names] if names else None
+    answer = ask(node, MetadataRequest[8](topics=wanted, allow_auto_topic_creation=False), seconds)
+    for topic in answer.topics:
+        _raise_for(topic, f"describing topic {topic.name}")
+    return _in_order(_state(topic.name, row) for topic in answer.topics for row in topic.partitions)
 
 
 def log_end_offsets(node: Address, partitions: Iterable[TopicPartition], seconds: float) -> dict[TopicPartition, int]:
@@ -149,6 +160,10 @@ def _creatable(topic: NewTopic) -> Any:
     )
 
 
+def _in_order(states: Iterable[PartitionState]) -> list[PartitionState]:
+    return sorted(states, key=lambda state: (state.topic, state.partition))
+
+
 def _state(topic: str, row: Any) -> PartitionState:
     return PartitionState(
         topic=topic,
@@ -157,8 +172,8 @@ def _state(topic: str, row: Any) -> PartitionState:
         leader_epoch=row.leader_epoch,
         replicas=tuple(row.replica_nodes),
         isr=tuple(row.isr_nodes),
-        eligible_leader_replicas=tuple(row.eligible_leader_replicas or ()),
-        last_known_elr=tuple(row.last_known_elr or ()),
+        eligible_leader_replicas=tuple(getattr(row, "eligible_leader_replicas", None) or ()),
+        last_known_elr=tuple(getattr(row, "last_known_elr", None) or ()),
         offline_replicas=tuple(row.offline_replicas),
     )
 

@@ -183,7 +183,8 @@ class KafkaCluster(Nodes):
 
     def describe(self, *topics: str) -> list[PartitionState]:
         """State of every partition of these topics (without names: of all topics), by topic and partition."""
-        return self.ask(lambda node: admin.describe(node, topics, DESCRIBE_SECONDS))
+        describe = admin.describe if self.settings.release >= (3, 8) else admin.describe_with_metadata
+        return self.ask(lambda node: describe(node, topics, DESCRIBE_SECONDS))
 
     def log_end_offsets(
         self, broker_id: int, partitions: Iterable[TopicPartition], seconds: float = WORK_SECONDS

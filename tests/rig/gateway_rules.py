@@ -9,6 +9,7 @@ from rig.gateway_frames import Request
 TopicPartition = tuple[str, int]
 Change = Callable[[int, Request, bytes], bytes]
 LOG_INFO, ELECTION = "GetReplicaLogInfo", "ElectLeaders"
+LOG_INFO_KEY = 95  # under which gateways offer GetReplicaLogInfo: the key after those of Kafka 4.4
 
 
 class Fault(Enum):
@@ -42,7 +43,7 @@ class Rules:
 
     log_info: bool = True
     elections: bool = True
-    api_key: int = 93
+    api_key: int = LOG_INFO_KEY
     log_info_limit: int = 1000
     election_limit: int = 1000
     throttle_time_ms: int = 0

@@ -13,7 +13,7 @@ from rig.errors import RigError
 from rig.java import find_java
 
 DEFAULT_VERSION = "4.3.1"
-SLF4J_VERSION = "1.7.36"  # the slf4j-api that Kafka 3.9 to 4.3 bring along; without a binding broker logs stay empty
+SLF4J_VERSION = "1.7.36"  # the slf4j-api that Kafka 3.9 to 4.4 bring along; without a binding broker logs stay empty
 S3PROXY_VERSION, S3PROXY_CLASSIFIER = "4.1.0", "jar-with-dependencies"
 DOWNLOAD_SECONDS = 900
 
@@ -182,6 +182,6 @@ def _check(version: str, where: Path, tool: str) -> None:
 
 
 def _keep_one_binding(where: Path) -> None:
-    """Kafka 3.9 brings slf4j-reload4j, and with two bindings on the classpath it is chance which one gets the log lines."""
+    """Kafka before 4.0 brings slf4j-reload4j, and with two bindings on the classpath it is chance which one gets the log lines."""
     for jar in where.glob("slf4j-reload4j-*.jar"):
         jar.unlink()

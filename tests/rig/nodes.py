@@ -74,6 +74,11 @@ class Settings:
     partitionable: bool = False
     keep: bool = False
 
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The release of Kafka, such as 3 and 9."""
+        return tuple(int(number) for number in self.version.split(".")[:2])
+
 
 class Nodes:
     """Brokers 1, 2, 3, ... and controllers 101, 102, ..., whose processes die with the process that started them."""

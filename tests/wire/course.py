@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rig.gateway_rules import LOG_INFO_KEY
+
 NAME = "wire"
 RUN = "1"
 # Topics of the recorded cluster: offline ones, each for those who elect there, and one that is online.
 FORKED, NATIVE, COMPAT, UNCLEAN, ONLINE = "forked", "native", "compat", "unclean", "online"
 OFFLINE = (FORKED, NATIVE, COMPAT, UNCLEAN)
 PARTITIONS = 2
-LOG_INFO_KEY = 93  # under which the gateways offer GetReplicaLogInfo
 LEADER = 2
 # Modules that read files of the run: what an election wrote, and saved records.
 IMPACT, REPLAY = "kafka_consumer_impact_info", "kafka_record_replay"

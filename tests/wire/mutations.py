@@ -10,8 +10,8 @@ from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.api_message import ApiMessage
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, metadata_log_fetch
+from rig.gateway_rules import LOG_INFO_KEY
 from wire.answers import Exchange
-from wire.course import LOG_INFO_KEY
 
 INTEGERS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16}
 NAMES = (

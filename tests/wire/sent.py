@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins import module_utils
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275
-from wire.course import LOG_INFO_KEY
+from rig.gateway_rules import LOG_INFO_KEY
 
 MODULE_UTILS = Path(module_utils.__path__[0])
 

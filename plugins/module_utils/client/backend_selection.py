@@ -17,7 +17,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 
 AUTO, COMPAT, NATIVE = "auto", "compat", "native"
-RELEASED_KEYS = 92  # the last API key of Kafka 4.3
+RELEASED_KEYS = 94  # the last API key of Kafka 4.4
 MOST_TYPES, MOST_CODES = 127, 32767  # the greatest int8 and int16
 
 BACKEND_ARGUMENTS: dict[str, Any] = {

@@ -29,6 +29,7 @@ if CLIENT_IMPORT_ERROR is None:
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import quorum_timeouts
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import api_versions, quorum_state
 
+NOT_DESCRIBED = "it does not describe its configs, which Kafka before 3.7 does not"
 NOT_ACTIVE = kafka_errors.NOT_LEADER_OR_FOLLOWER  # a controller that does not lead the quorum does not describe it
 
 
@@ -72,7 +73,8 @@ class Controllers(NodeClient):
         for node, address in sorted(nodes.items(), key=lambda item: item[1]):
             row = _row(address, answers[node], unreachable.get(node))
             own = configs.get(node)
-            node_id, timeouts, refused = quorum_timeouts.read(own[0]) if own else (None, {}, self.unreachable.get(node))
+            silent = self.unreachable.get(node) or (NOT_DESCRIBED if ids and answers[node] else None)
+            node_id, timeouts, refused = quorum_timeouts.read(own[0]) if own else (None, {}, silent)
             if node_id is None and quorum is not None:
                 node_id = quorum.leader_id if row["active"] else quorum.addresses.get(address)
             rows.append({**row, "node_id": node_id, "timeouts": timeouts, "timeouts_error": None if timeouts else refused})

@@ -22,7 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
     error_message,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common import deadline
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import is_address
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import Node
@@ -43,11 +43,8 @@ QUORUM_NODES, QUORUM_HEDGES = 20, 2.0
 KNOWN_SECONDS = 60.0  # for which brokers count as following after the active controller named them
 # After an election of controllers brokers fetch from the new one within 0.5 s.
 FOLLOWING_SECONDS, FOLLOWING_PAUSE = quorum.BEHIND_AFTER, 0.5
+OLDEST_KAFKA = "3.3"  # the first that describes when brokers last fetched the metadata log
 REMEDY = "fix the connection between brokers and controllers, or name other brokers in bootstrap_servers"
-
-
-class UnsupportedRequestError(ClusterError):
-    """No broker that answers supports a request of this kind."""
 
 
 def fenced_with_address(nodes: Iterable[Node]) -> list[Node]:
@@ -225,7 +222,8 @@ class FollowerClient(LogDirClient, ABC):
         """Return the error of a request that no broker has answered. `error`: kafka-python's."""
         if isinstance(error, errors.IncompatibleBrokerVersion):
             return UnsupportedRequestError(
-                f"no broker supports this request: {error_message(error)} Is bootstrap_servers a cluster of a supported Kafka release, without a proxy?"
+                f"no broker supports this request: {error_message(error)} Kafka must be {OLDEST_KAFKA} or newer and run with KRaft: upgrade the brokers. "
+                "If they are, a proxy answers: name the brokers themselves in bootstrap_servers"
             )
         limit = self._connection.request_timeout
         return ClusterError(f"no broker answered {make().name} (request_timeout {limit:g} s): {self._reason(error)}")

@@ -15,14 +15,13 @@ from typing import Any
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.follower_client import (
     HEDGE_AFTER,
     FollowerClient,
-    UnsupportedRequestError,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.node_client import (
     CLIENT_IMPORT_ERROR,
     READ,
     SECOND_READ,
 )
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, UnsupportedRequestError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import PARTITIONS, REPLICA_IDS, SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,

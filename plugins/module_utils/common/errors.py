@@ -66,6 +66,10 @@ class ClusterError(RecoveryError):
         self.error = error
 
 
+class UnsupportedRequestError(ClusterError):
+    """No broker that answers supports a request of this kind."""
+
+
 class AnswerError(ClusterError):
     """An answer contradicts the request, or itself: the node is broken, or is not a Kafka node. The text names the message."""
 

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What Kafka's controller does by itself with a partition that has no leader: whom it elects now, and whom when a broker comes back.
 
-The rule of KIP-966 as `org.apache.kafka.controller.PartitionChangeBuilder` has it in Kafka 3.9 to 4.3. Pure: no I/O, no Kafka client.
+The rule of KIP-966 as `org.apache.kafka.controller.PartitionChangeBuilder` has it in Kafka 3.8 to 4.4. Pure: no I/O, no Kafka client.
 
-The version of Kafka is not an input: `tests/integration/test_controller_rule.py` shows that the classes of 3.9.1 and 4.3.1 differ in no case if the feature
-ELR is off, and 3.9 does not have that feature.
+The version of Kafka is not an input: `tests/integration/test_controller_rule.py` shows that the classes of 3.8.1, 3.9.1, 4.3.1 and 4.4.0 differ in no case if
+the feature ELR is off, and Kafka before 4.0 does not have that feature.
 """
 
 from __future__ import annotations

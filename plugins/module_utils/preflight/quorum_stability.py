@@ -14,7 +14,11 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import (
+    ClusterError,
+    RecoveryError,
+    UnsupportedRequestError,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import Quorum, QuorumAccessError, Replica, behind
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum_risks import join_ids
 
@@ -48,7 +52,8 @@ def watch(cluster: QuorumSource, window: float) -> list[QuorumObservation]:
     """Describe the quorum repeatedly for `window` seconds, the last time at their end. Returns the observations, oldest first.
 
     One observation is enough if there is one voter: it holds no elections. A request without an answer takes the cluster's request
-    timeout; none is sent after the window. Raises QuorumAccessError if this client may not describe the quorum.
+    timeout; none is sent after the window. Raises QuorumAccessError if this client may not describe the quorum, UnsupportedRequestError
+    if Kafka is too old.
     """
     began = time.monotonic()
     observations: list[QuorumObservation] = []
@@ -56,7 +61,7 @@ def watch(cluster: QuorumSource, window: float) -> list[QuorumObservation]:
         sent_at = time.monotonic() - began
         try:
             found, problem = cluster.quorum(), None
-        except QuorumAccessError:
+        except (QuorumAccessError, UnsupportedRequestError):
             raise
         except ClusterError as error:
             found, problem = None, str(error)

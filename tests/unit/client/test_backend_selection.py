@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.ba
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275_numbers import ELECT_LEADERS
 
-KEY = 93  # as Kafka's source had it for a while
+KEY = 95  # the first one that no message of Kafka 4.4 has
 BOTH = {KEY: (0, 0), ELECT_LEADERS: (0, 3)}
 NEITHER = {ELECT_LEADERS: (0, 2)}
 VERSIONS = st.fixed_dictionaries(
@@ -53,15 +53,15 @@ def test_a_mixed_cluster_says_who_lacks_what() -> None:
     assert choice == (
         COMPAT,
         "falling back to backend compat: not every broker offers KIP-1275's messages: "
-        "brokers 1, 3 have no GetReplicaLogInfo v0 (API key 93) and no ElectLeaders v3",
+        "brokers 1, 3 have no GetReplicaLogInfo v0 (API key 95) and no ElectLeaders v3",
     )
 
 
 def test_another_key_is_another_message() -> None:
-    choice = choose(AUTO, {1: BOTH}, 94)
+    choice = choose(AUTO, {1: BOTH}, 96)
     assert choice.backend == COMPAT
-    assert "no GetReplicaLogInfo v0 (API key 94)" in (choice.warning or "")
-    assert choose(AUTO, {1: {94: (0, 0), ELECT_LEADERS: (0, 3)}}, 94).backend == NATIVE
+    assert "no GetReplicaLogInfo v0 (API key 96)" in (choice.warning or "")
+    assert choose(AUTO, {1: {96: (0, 0), ELECT_LEADERS: (0, 3)}}, 96).backend == NATIVE
 
 
 def test_the_remedy_is_named() -> None:
@@ -110,7 +110,7 @@ def test_numbers_that_no_release_has_fixed_are_options_and_the_key_has_no_defaul
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        *(("get_replica_log_info_api_key", key) for key in (-1, 1, 43, 92, 32768)),
+        *(("get_replica_log_info_api_key", key) for key in (-1, 1, 43, 92, 93, 94, 32768)),
         *(("designated_election_type", kind) for kind in (-1, 0, 1, 128)),
         *(("request_limit_reached_error", code) for code in (-1, 0, 41, 136, 32768)),
     ],

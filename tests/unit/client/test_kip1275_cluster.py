@@ -39,7 +39,7 @@ class Cluster(NativeCluster):
     def __init__(self, request_timeout: float = 10.0, **brokers: Broker) -> None:
         super().__init__(Connection(("127.0.0.1:1",), request_timeout=request_timeout))
         self.backend = backend_selection.NATIVE
-        self._numbers = backend_selection.Numbers(93)
+        self._numbers = backend_selection.Numbers(95)
         self._topic_ids = {"t": TOPIC_ID}
         self.brokers = {int(name[1:]): answer for name, answer in brokers.items()}
         self.requests: list[tuple[int, int]] = []
@@ -51,7 +51,7 @@ class Cluster(NativeCluster):
         asked = [partition for topic in request.topic_partitions for partition in topic.partitions]
         self.requests.append((node, len(asked)))
         more, rows = self.brokers[node](asked)
-        kind = kip1275.log_info_messages(93)[1]
+        kind = kip1275.log_info_messages(95)[1]
         info = kind.TopicPartitionLogInfo
         reported = [info.PartitionLogInfo(partition=p, partition_leader_epoch=e, log_end_offset=o, error_code=c) for p, e, o, c in rows]
         topics = [info(topic_id=request.topic_partitions[0].topic_id, partition_log_info=reported)]
@@ -147,7 +147,7 @@ def test_without_a_deadline_pages_take_no_longer_than_those_of_all_partitions_ma
 def test_an_answer_that_is_none_stops_everything(cluster: Callable[..., Cluster], broker: Broker, said: str) -> None:
     with pytest.raises(ClusterError, match=said) as error:
         cluster(_1=broker).log_ends({1: keys(3)})
-    assert "broker 1 answers API key 93 with something else than KIP-1275's GetReplicaLogInfo v0" in str(error.value)
+    assert "broker 1 answers API key 95 with something else than KIP-1275's GetReplicaLogInfo v0" in str(error.value)
     assert "get_replica_log_info_api_key" in str(error.value)
 
 

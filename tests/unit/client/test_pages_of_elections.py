@@ -28,7 +28,7 @@ class Slow(NativeCluster):
 
     def __init__(self, seconds: float = 0.0, dead_after: int = 99, is_got: bool = False) -> None:
         super().__init__(Connection(("127.0.0.1:1",), request_timeout=5.0))
-        self.backend, self._numbers = backend_selection.NATIVE, backend_selection.Numbers(93)
+        self.backend, self._numbers = backend_selection.NATIVE, backend_selection.Numbers(95)
         self.seconds, self.dead_after, self.is_got = seconds, dead_after, is_got
         self.sent, self.written_by = list[Any](), set[float]()
 

@@ -60,7 +60,7 @@ def missing(granted: Mapping[str, Collection[str]], topics: Collection[str] | No
         "stages": [*stages],
         "elect": True,
         "backend": "compat",
-        "get_replica_log_info_api_key": 93,
+        "get_replica_log_info_api_key": 95,
         "designated_election_type": 2,
         "request_limit_reached_error": 137,
         "controller_bootstrap_servers": [],

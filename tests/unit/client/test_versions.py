@@ -13,6 +13,7 @@ import pytest
 from fake_brokers import (
     API_VERSIONS,
     DESCRIBE_CLUSTER,
+    DESCRIBE_QUORUM,
     LIST_OFFSETS,
     METADATA,
     VERSIONS,
@@ -21,6 +22,7 @@ from fake_brokers import (
     brokers,
     log_ends,
     options,
+    quorum,
 )
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.cluster import Cluster
@@ -77,3 +79,21 @@ def test_a_request_that_no_broker_offers_is_an_error_and_not_a_traceback() -> No
         offers(broker, {key: VERSIONS[key] for key in VERSIONS if key != DESCRIBE_CLUSTER})
         with pytest.raises(ClusterError, match=r"no broker supports this request: .*DescribeCluster"):
             Cluster(Connection.from_params(options([broker.server]))).__enter__()
+
+
+@pytest.mark.parametrize("offered", [{DESCRIBE_QUORUM: (0, 0)}, {}], ids=["Kafka 3.2", "Kafka with ZooKeeper"])
+def test_a_broker_that_is_too_old_is_refused_with_the_remedy_and_not_with_a_broken_connection(
+    offered: Mapping[int, tuple[int, int]],
+) -> None:
+    with brokers(1) as (broker,):
+        broker.names([(1, "127.0.0.1", broker.port)])
+        broker.answers[DESCRIBE_QUORUM] = lambda _request: quorum({})  # Kafka 3.2 names no broker in it
+        offers(broker, {**VERSIONS, **offered})
+        with (
+            Cluster(Connection.from_params(options([broker.server]))) as cluster,
+            pytest.raises(
+                ClusterError, match=r"DescribeQuorum.* Kafka must be 3\.3 or newer and run with KRaft: upgrade the brokers"
+            ) as error,
+        ):
+            cluster.partitions()
+    assert "\n" not in str(error.value)

@@ -14,7 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.admin import DescribeQuorumResponse
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import ClusterError, RecoveryError
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import (
+    ClusterError,
+    RecoveryError,
+    UnsupportedRequestError,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import quorum
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.quorum import BEHIND_AFTER, Quorum, Replica
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.preflight import quorum_stability
@@ -228,6 +232,11 @@ def test_one_voter_holds_no_elections_and_is_observed_once() -> None:
 def test_a_quorum_that_may_not_be_described_gets_no_verdict() -> None:
     with pytest.raises(quorum.QuorumAccessError):
         quorum_stability.watch(Cluster(quorum.QuorumAccessError("grant DESCRIBE")), 60)
+
+
+def test_a_quorum_of_brokers_that_are_too_old_gets_no_verdict() -> None:
+    with pytest.raises(UnsupportedRequestError, match="upgrade"):
+        quorum_stability.watch(Cluster(UnsupportedRequestError("upgrade the brokers")), 60)
 
 
 def controller(address: str, pre_vote: bool | None, active: bool | None = False) -> dict[str, Any]:

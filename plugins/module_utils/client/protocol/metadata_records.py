@@ -4,7 +4,7 @@
 """Decodes the records of the metadata log that a partition's history consists of. Pure: no I/O, no client.
 
 Layouts and keys are those of `common/metadata/*.json` in Kafka's metadata jar, versions as of Kafka 3.3 (the first KRaft release for
-production) to 4.3. A record that is not known raises UnknownRecordError.
+production) to 4.4. A record that is not known raises UnknownRecordError.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 NO_LEADER = -1
 # Keys of records without leaders, ISRs or min.insync.replicas: registration and fencing of brokers (separate records have the effect on
 # partitions), access, quotas, producer ids, delegation tokens, SCRAM, idle ticks, migration, controllers.
-IRRELEVANT = frozenset((0, 1, 7, 8, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, 22, 26, 27))
+IRRELEVANT = frozenset((0, 1, 7, 8, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, 22, 26, 27, 29))
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 BROKER_ID = re.compile("[0-9]{0,10}")  # empty: all brokers
 

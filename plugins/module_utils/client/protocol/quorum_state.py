@@ -15,11 +15,14 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.pr
 with suppress(ImportError):  # optional_imports.py says why
     from kafka.protocol.admin import DescribeQuorumRequest
 
+OLDEST_VERSION = 1  # KIP-836, Kafka 3.3: when each node last fetched. Kafka 3.2 does not even name brokers
+
 
 def describe_quorum() -> DescribeQuorumRequest:
     """Build a request for the state of the metadata quorum, in which brokers are observers (KIP-595, KIP-836)."""
     kind = DescribeQuorumRequest.TopicData
-    return DescribeQuorumRequest(topics=[kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])])
+    topics = [kind(topic_name="__cluster_metadata", partitions=[kind.PartitionData(partition_index=0)])]
+    return DescribeQuorumRequest(topics=topics, min_version=OLDEST_VERSION)
 
 
 def quorum_partition(answer: Any) -> Any:

@@ -53,6 +53,7 @@ def test_every_version_of_a_partition_is_read(version: int) -> None:
 
 
 def test_records_that_are_not_about_partitions_are_skipped() -> None:
+    assert decode(value(29, 0, bytes(4))) is None, "a controller was unregistered, which Kafka 4.4 records"
     assert {decode(value(key, 0, b"anything at all")) for key in sorted(metadata_records.IRRELEVANT)} == {None}
 
 
@@ -63,7 +64,7 @@ NULL = b"\0"  # in place of a list
     "unknown",
     [
         value(6, 0),
-        value(29, 0),
+        value(30, 0),
         value(5, 3, bytes(20)),
         value(3, 3, bytes(60)),
         value(4, 1),
