@@ -143,6 +143,12 @@ class Controller:
             if broker in state.isr or state.leader == broker:
                 self._change(key, isr=[one for one in state.isr if one != broker])
 
+    def clear_elr(self, topic: str | None) -> None:
+        """Forget the eligible leader replicas and the last known leaders of a topic, None: of all (Kafka's ClearElrRecord)."""
+        for key, state in self.partitions.items():
+            if topic in (None, key[0]):
+                self._put(key, state._replace(elr=(), last_known=()))
+
     # --- requests ------------------------------------------------------------------------------------------------
 
     def alter_isr(self, key: Key, leader: int, epoch: int, isr: Iterable[int]) -> bool:
