@@ -36,6 +36,7 @@ SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 SAME_MOMENT = 0.001  # of a second: sums of seconds are not exact
 REGISTER_SECONDS = 2.0  # after which a broker that starts tries again to register (broker.heartbeat.interval.ms)
 START_SECONDS = 0.5, 3.0
+UNCLEAN_SECONDS = 300.0  # unclean.leader.election.interval.ms
 KEYS = 5  # of the records of a compacted topic
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
 QUORUM_SECONDS = 2.0  # controller.quorum.fetch.timeout.ms: then another controller is elected
@@ -65,13 +66,13 @@ class SimulatedCluster:
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
         self.controller_id = CONTROLLERS[0]
         self.settings, self._created_min_isr = DynamicConfigs(), {topic: str(number) for topic, number in min_isr.items()}
-        self._clears_elr = False
+        self._clears_elr, self._elects_for_request, self._looks_for_leaderless = False, False, False
+        self.after_unclean_election: Callable[[Key], None] = lambda _key: (
+            None
+        )  # called when the controller has elected a leader so, by itself
         self.after_setting: Callable[[], None] = lambda: None  # called when the controller has changed one of `settings`
         self.metadata_log = MetadataLog(lambda: int(self.controllers_clock() * 1000), topics, dict(min_isr), release, elr)
-        for topic, value in self._created_min_isr.items():
-            self.settings.alter((TOPIC, topic), [Operation(settings.MIN_ISR, SET, value)])
-        if elr:  # Kafka sets it when it switches that on
-            self.settings.alter((BROKER, EVERY_BROKER), [Operation(settings.MIN_ISR, SET, settings.DEFAULTS[settings.MIN_ISR])])
+        self._create_settings(elr)
         self.controller = Controller(elr, dict(min_isr), awaits_target=release.is_oldest, on_change=self._note)
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
@@ -120,11 +121,25 @@ class SimulatedCluster:
             self._keep_fetching(one, one.incarnation)
         self._tells = True
 
+    def _create_settings(self, elr: bool) -> None:
+        for topic, value in self._created_min_isr.items():
+            self.settings.alter((TOPIC, topic), [Operation(settings.MIN_ISR, SET, value)])
+        if elr:  # Kafka sets it when it switches that on
+            self.settings.alter((BROKER, EVERY_BROKER), [Operation(settings.MIN_ISR, SET, settings.DEFAULTS[settings.MIN_ISR])])
+
     def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
         if not self._clears_elr:
             self.metadata_log.note(key, before, after)
+        if before is not None and self._has_elected_uncleanly(before, after):
+            self.give_up_committed(key, self.brokers[after.leader].logs.get(key, Log()))
+            self.after_unclean_election(key)
         if self._tells and (line := story_lines.changed(key, before, after)) is not None:
             self.world.tell(line)
+
+    def _has_elected_uncleanly(self, before: Partition, after: Partition) -> bool:
+        """Return whether the controller has elected any live replica by itself, because the topic allows it."""
+        is_new = after.recovering and after.leader != before.leader
+        return is_new and not self._elects_for_request and after.leader not in (*before.isr, *before.elr, *before.last_known)
 
     def controllers_clock(self) -> float:
         """Return the time of the active controller."""
@@ -149,7 +164,6 @@ class SimulatedCluster:
         """Return the configs of a topic as a broker has them, but those of moves."""
         return {
             **{name: settings.in_force(broker.settings, name, topic, broker.node_id) for name in settings.DEFAULTS},
-            "unclean.leader.election.enable": "false",
             "cleanup.policy": "compact" if topic in self.compacted else "delete",
         }
 
@@ -227,14 +241,27 @@ class SimulatedCluster:
 
     def _obey_settings(self) -> None:
         self.controller.min_isr = {topic: settings.min_isr(self.settings.values, topic) for topic in self._created_min_isr}
+        values = self.settings.values
+        self.controller.unclean = {topic for topic in self._created_min_isr if settings.in_force(values, settings.UNCLEAN, topic) == "true"}
         self.controller.version += 1
+        if self.controller.unclean and not self._looks_for_leaderless:
+            self._looks_for_leaderless = True
+            self.world.after(self.world.random.uniform(0, UNCLEAN_SECONDS), self._elect_leaderless)
         self.after_setting()
+
+    def _elect_leaderless(self) -> None:
+        if self.has_controller:
+            self.controller.elect_leaderless()
+            self.spread()
+        self.world.after(UNCLEAN_SECONDS, self._elect_leaderless)
 
     def elect(self, key: Key, unclean: bool) -> str | None:
         """Elect a leader, as the active controller."""
         state = self.controller.partitions.get(key)
         self.before_change("elect", key, state.replicas if state else ())
+        self._elects_for_request = True
         error = self.controller.elect_unclean(key) if unclean else self.controller.elect_preferred(key)
+        self._elects_for_request = False
         leader = self.controller.partitions[key].leader if key in self.controller.partitions else None
         if state is not None:
             self.after_election(key, state, self.controller.partitions[key])

@@ -15,6 +15,7 @@ from simulation.script import Script
 from simulation.steps import LATE, Step, draw_step, draw_steps
 
 MIN_ISR, RAISED = 0.15, 0.25  # of all histories of elections, and of those
+UNCLEAN = 0.25  # of all histories of elections without other commands, disks and wrong input
 IN_DAMAGE, IN_LATER_RUNS, IN_FAULTS = 0.12, 0.3, 0.3
 TO_TWO, PLAIN = (0, 1, 1), (1, 0, 0)
 # The first leader dies with records that the second one lacks. That one commits records alone, and a replica that is not in sync copies some of them. Then
@@ -44,11 +45,11 @@ def with_other_min_isr(script: Script, random: Random) -> Script:
     if random.random() < RAISED:
         script = _with_a_raise(script, random)
     else:
-        script = replace(script, damage=_with_changes(script.damage, random))
-    later = tuple(_with_changes_before(run, random) for run in script.later)
+        script = replace(script, damage=_with_changes(script.damage, random, "set_min_isr"))
+    later = tuple(_with_changes_before(run, random, "set_min_isr") for run in script.later)
     if not script.faults or random.random() >= IN_FAULTS:
         return replace(script, later=later)
-    late = _change(random)._replace(at=random.uniform(0, LATE))
+    late = draw_step("set_min_isr", random, random.randrange(1000))._replace(at=random.uniform(0, LATE))
     return replace(script, later=later, faults=(*script.faults, late))
 
 
@@ -71,20 +72,28 @@ def _with_a_raise(script: Script, random: Random) -> Script:
     )
 
 
-def _change(random: Random) -> Step:
-    return draw_step("set_min_isr", random, random.randrange(1000))
+def with_unclean_elections(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with topics that allow unclean elections, from the beginning, from some moment on, or for a while."""
+    is_other = script.moves or script.is_certain or script.commands is not None or script.disks or script.wrong_answers
+    if is_other or script.damaged is not None or random.random() >= UNCLEAN:
+        return script
+    allowed = tuple(Step("allow_unclean", (number, 1, 0, 0)) for number in range(len(script.topics)) if random.random() < 0.3)
+    damage = (*allowed, *_with_changes(script.damage, random, "allow_unclean"))
+    if script.faults:  # else a prediction of the first run holds
+        late = draw_step("allow_unclean", random, 0)._replace(at=random.uniform(0, LATE))
+        script = replace(script, faults=(*script.faults, late))
+    later = tuple(_with_changes_before(run, random, "allow_unclean") for run in script.later)
+    return replace(script, damage=damage, later=later)
 
 
-def _with_changes(steps: Sequence[Step], random: Random) -> tuple[Step, ...]:
+def _with_changes(steps: Sequence[Step], random: Random, what: str) -> tuple[Step, ...]:
     changed: list[Step] = []
     for step in (*steps, None):
         if random.random() < IN_DAMAGE:
-            changed.append(
-                draw_step("set_min_isr", random, steps[0].numbers[0] if steps and random.random() < 0.7 else random.randrange(1000))
-            )
+            changed.append(draw_step(what, random, steps[0].numbers[0] if steps and random.random() < 0.7 else random.randrange(1000)))
         changed += [] if step is None else [step]
     return tuple(changed)
 
 
-def _with_changes_before(run: LaterRun, random: Random) -> LaterRun:
-    return replace(run, damage=_with_changes(run.damage, random)) if random.random() < IN_LATER_RUNS else run
+def _with_changes_before(run: LaterRun, random: Random, what: str) -> LaterRun:
+    return replace(run, damage=_with_changes(run.damage, random, what)) if random.random() < IN_LATER_RUNS else run

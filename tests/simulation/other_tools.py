@@ -13,7 +13,7 @@ from simulation.cluster import SimulatedCluster
 from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC, Resource
 from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Log
-from simulation.settings import MIN_ISR
+from simulation.settings import MIN_ISR, UNCLEAN
 from simulation.transport import LATENCY
 
 Numbers = tuple[int, ...]
@@ -65,6 +65,12 @@ class OtherTools:
         resource = ((TOPIC, topic),) * 7 + ((BROKER, EVERY_BROKER),) * 2 + ((BROKER, broker),)
         value = ("1", "2", "3", None, "1", "2")[numbers[3] % 6]
         self.set_config(resource[numbers[1] % len(resource)], MIN_ISR, value)
+
+    def allow_unclean(self, numbers: Numbers) -> None:
+        """Another tool allows a topic, or all of them, unclean elections, or does not allow them any more."""
+        topic = self._keys[numbers[0] % len(self._keys)][0]
+        value = ("true", "true", "true", "false", None)[numbers[3] % 5]
+        self.set_config((BROKER, EVERY_BROKER) if numbers[1] % 5 == 0 else (TOPIC, topic), UNCLEAN, value)
 
     def set_config(self, resource: Resource, name: str, value: str | None) -> None:
         """Another tool sets a config of topics, or removes it (None)."""

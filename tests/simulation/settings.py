@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 
 from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC, Resource, Values
 
-MIN_ISR = "min.insync.replicas"
-DEFAULTS = {MIN_ISR: "1"}  # of the files of all nodes
+MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+DEFAULTS = {MIN_ISR: "1", UNCLEAN: "false"}  # of the files of all nodes
 INVALID = "INVALID_CONFIG"
 
 

@@ -13,14 +13,14 @@ from unit import metadata_logs as encoded
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import MetadataLog
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_records
-from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.cluster import SESSION_SECONDS, UNCLEAN_SECONDS, SimulatedCluster
 from simulation.drawn_script import drawn
 from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC, Resource
 from simulation.events import Events
-from simulation.kraft import Key
+from simulation.kraft import NO_LEADER, Key
 from simulation.logs import contents
 from simulation.metadata_answers import describe_configs
-from simulation.settings import INVALID, MIN_ISR
+from simulation.settings import INVALID, MIN_ISR, UNCLEAN
 from simulation.world import World
 from simulation.wrong_batches import cut_apart
 
@@ -64,9 +64,9 @@ def written(cluster: SimulatedCluster) -> list[metadata_records.Record]:
     return found[last + 1 :]
 
 
-def described(cluster: SimulatedCluster, broker: int) -> str | None:
-    """Return min.insync.replicas of the topic as a broker describes it."""
-    resource = DescribeConfigsRequest.DescribeConfigsResource(resource_type=TOPIC, resource_name=KEY[0], configuration_keys=[MIN_ISR])
+def described(cluster: SimulatedCluster, broker: int, name: str = MIN_ISR) -> str | None:
+    """Return a config of the topic as a broker describes it."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource(resource_type=TOPIC, resource_name=KEY[0], configuration_keys=[name])
     (result,) = describe_configs(cluster.brokers[broker], DescribeConfigsRequest(resources=[resource])).results
     (config,) = result.configs
     value: str | None = config.value
@@ -173,6 +173,86 @@ def test_a_topic_that_is_created_again_has_the_value_of_its_creation() -> None:
     cluster.create_again(KEY[0])
     cluster.world.wait(LEARNT_SECONDS)
     assert cluster.controller.min_isr == {KEY[0]: 2} and described(cluster, 1) == "2"
+
+
+def lost_uncleanly(allows: bool, elr: bool = False) -> SimulatedCluster:
+    """Return a cluster of which broker 1 alone had a record, and is lost, while the others live."""
+    cluster = cluster_of(1, elr)
+    if allows:
+        cluster.set_config(ORDERS, UNCLEAN, "true")
+    alone(cluster)
+    assert is_committed(cluster, "lost")
+    cluster.crash(1)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    return cluster
+
+
+@pytest.mark.parametrize("elr", [False, True])
+def test_a_topic_that_allows_it_gets_its_first_live_replica_as_leader_when_the_last_one_is_fenced(elr: bool) -> None:
+    assert lost_uncleanly(allows=False, elr=elr).controller.partitions[KEY].leader == NO_LEADER
+    cluster = lost_uncleanly(allows=True, elr=elr)
+    state = cluster.controller.partitions[KEY]
+    assert (state.leader, state.isr, state.recovering) == (2, (2,), True)
+    assert "lost" in cluster.given_up and "lost" not in cluster.committed[KEY]
+    last = [one for one in written(cluster) if isinstance(one, metadata_records.PartitionChange)][-1]
+    assert (last.leader, last.recovering) == (2, True)
+
+
+def test_who_allows_it_later_gets_a_leader_at_the_next_look_which_comes_every_five_minutes() -> None:
+    cluster = lost_uncleanly(allows=False)
+    assert described(cluster, 2, UNCLEAN) == "false"
+    cluster.set_config(ALL, UNCLEAN, "true")
+    assert cluster.controller.partitions[KEY].leader == NO_LEADER
+    cluster.world.wait(UNCLEAN_SECONDS)
+    assert cluster.controller.partitions[KEY].leader == 2 and described(cluster, 2, UNCLEAN) == "true"
+
+
+def test_any_broker_that_comes_back_lets_the_controller_look_at_once() -> None:
+    cluster = SimulatedCluster(World(1), 4, {KEY[0]: [[1, 2, 3]]}, {KEY[0]: 1}, elr=False)
+    alone(cluster)
+    for broker in (1, 4):
+        cluster.crash(broker)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    cluster.set_config(ORDERS, UNCLEAN, "true")
+    assert cluster.controller.partitions[KEY].leader == NO_LEADER
+    cluster.controller.unfence(4)
+    assert cluster.controller.partitions[KEY].leader == 2
+
+
+def test_it_is_not_allowed_any_more_once_the_config_is_removed() -> None:
+    cluster = lost_uncleanly(allows=False)
+    for value in ("true", None):
+        cluster.set_config(ORDERS, UNCLEAN, value)
+    cluster.world.wait(2 * UNCLEAN_SECONDS)
+    assert cluster.controller.partitions[KEY].leader == NO_LEADER
+
+
+def test_another_order_elects_none_and_what_a_request_elects_is_not_the_controllers() -> None:
+    cluster = lost_uncleanly(allows=False)
+    seen: list[Key] = []
+    cluster.after_unclean_election = seen.append
+    cluster.set_config(ORDERS, UNCLEAN, "true")
+    assert cluster.reassign(KEY, (3, 2, 1)) is None
+    assert cluster.controller.partitions[KEY].leader == NO_LEADER
+    assert cluster.elect(KEY, unclean=True) is None
+    assert cluster.controller.partitions[KEY].leader == 3 and not seen and "lost" in cluster.committed[KEY]
+
+
+def test_a_controller_that_elects_by_itself_is_counted() -> None:
+    counts = Counter[str]()
+    cluster = cluster_of(1)
+    Events(cluster, counts).other_tools.allow_unclean((0, 1, 0, 0))
+    alone(cluster)
+    cluster.crash(1)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    assert counts["unclean election by the controller"] == counts[f"{UNCLEAN} set by another tool"] == 1
+
+
+def test_some_seeds_allow_unclean_elections() -> None:
+    scripts = [drawn(seed) for seed in range(1, 300)]
+    allowing = [one for one in scripts if "allow_unclean" in str(one)]
+    assert len(scripts) / 50 < len(allowing) < len(scripts) / 8
+    assert not any(one.moves or one.is_certain or one.disks for one in allowing)
 
 
 def test_another_tool_changes_the_value_unless_there_is_no_controller() -> None:
