@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.broker_version_data import BrokerVersionData
 
-from simulation import change_answers, group_log, groups, log_answers, metadata_answers, transaction_answers
+from simulation import change_answers, group_log, groups, log_answers, metadata_answers, settings, transaction_answers
 from simulation.disks import Disks
 from simulation.dynamic_configs import Resource, Values
 from simulation.kraft import Key, Partition
@@ -54,7 +54,7 @@ class Broker:
     """A broker.
 
     logs         of its replicas, but those on a disk that has failed (`disks`)
-    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, and
+    image        the partitions as it knows them: those of `image_version` of the controller's state. `alive`, `registered`: brokers, `configs`, `settings`, and
                  `lost`: replicas on log dirs that have failed, by broker, likewise
     unreachable  control nodes do not reach it, until `unreachable_until`
     cut_off      it does not reach the controllers
@@ -93,6 +93,7 @@ class Broker:
     registered: frozenset[int] = frozenset()
     lost: Mapping[int, frozenset[Key]] = field(default_factory=dict)
     configs: Mapping[Resource, Values] = field(default_factory=dict)
+    settings: Mapping[Resource, Values] = field(default_factory=dict)
     image_version: int = -1
     fetched_at: float = 0.0
     follower_ends: dict[Key, dict[int, int]] = field(default_factory=dict)
@@ -123,6 +124,10 @@ class Broker:
         is_known = self.has_open_port and not is_oldest
         stands_still = self.hangs or (self.cut_off and (is_oldest or self.fetched_at < self.started_at))
         return self.running and not self.cluster.controller.alive(self.node_id) and stands_still and not is_known
+
+    def min_isr(self, key: Key) -> int:
+        """Return how many members the ISR of a partition needs so that this broker, which leads it, commits records. It obeys what it has learnt."""
+        return min(settings.min_isr(self.settings, key[0], self.node_id), len(self.image[key].replicas))
 
     def create(self, key: Key, log: Log) -> None:
         """Create a replica, on one of the disks."""

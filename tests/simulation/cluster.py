@@ -11,12 +11,12 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from simulation import story_lines
+from simulation import settings, story_lines
 from simulation.broker import Broker
 from simulation.client_quotas import ClientQuotas
 from simulation.controller_node import ControllerNode
 from simulation.disks import start_disks
-from simulation.dynamic_configs import TOPIC, DynamicConfigs, Operation, Resource
+from simulation.dynamic_configs import BROKER, DELETE, EVERY_BROKER, SET, TOPIC, DynamicConfigs, Operation, Resource
 from simulation.groups import Groups
 from simulation.kraft import NO_LEADER, Controller, Key, Partition
 from simulation.lasting_faults import LastingFaults
@@ -36,6 +36,7 @@ SESSION_SECONDS = 9.0  # broker.session.timeout.ms
 SAME_MOMENT = 0.001  # of a second: sums of seconds are not exact
 REGISTER_SECONDS = 2.0  # after which a broker that starts tries again to register (broker.heartbeat.interval.ms)
 START_SECONDS = 0.5, 3.0
+UNCLEAN_SECONDS = 300.0  # unclean.leader.election.interval.ms
 KEYS = 5  # of the records of a compacted topic
 KNOWN_SECONDS = 0.2  # after which everybody who reads the quorum knows that a broker is coming back
 QUORUM_SECONDS = 2.0  # controller.quorum.fetch.timeout.ms: then another controller is elected
@@ -64,7 +65,14 @@ class SimulatedCluster:
         self.world, self.compacted, self.release = world, compacted, release
         self.cluster_id = f"simulated-{world.random.randrange(1 << 40):010x}"
         self.controller_id = CONTROLLERS[0]
-        self.metadata_log = MetadataLog(lambda: int(self.controllers_clock() * 1000), topics, dict(min_isr), release)
+        self.settings, self._created_min_isr = DynamicConfigs(), {topic: str(number) for topic, number in min_isr.items()}
+        self._clears_elr, self._elects_for_request, self._looks_for_leaderless = False, False, False
+        self.after_unclean_election: Callable[[Key], None] = lambda _key: (
+            None
+        )  # called when the controller has elected a leader so, by itself
+        self.after_setting: Callable[[], None] = lambda: None  # called when the controller has changed one of `settings`
+        self.metadata_log = MetadataLog(lambda: int(self.controllers_clock() * 1000), topics, dict(min_isr), release, elr)
+        self._create_settings(elr)
         self.controller = Controller(elr, dict(min_isr), awaits_target=release.is_oldest, on_change=self._note)
         self.controllers = {one: ControllerNode(one, self, f"controller-{one}.simulated", PORT + one) for one in CONTROLLERS}
         self.has_controller = True
@@ -113,10 +121,25 @@ class SimulatedCluster:
             self._keep_fetching(one, one.incarnation)
         self._tells = True
 
+    def _create_settings(self, elr: bool) -> None:
+        for topic, value in self._created_min_isr.items():
+            self.settings.alter((TOPIC, topic), [Operation(settings.MIN_ISR, SET, value)])
+        if elr:  # Kafka sets it when it switches that on
+            self.settings.alter((BROKER, EVERY_BROKER), [Operation(settings.MIN_ISR, SET, settings.DEFAULTS[settings.MIN_ISR])])
+
     def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
-        self.metadata_log.note(key, before, after)
+        if not self._clears_elr:
+            self.metadata_log.note(key, before, after)
+        if before is not None and self._has_elected_uncleanly(before, after):
+            self.give_up_committed(key, self.brokers[after.leader].logs.get(key, Log()))
+            self.after_unclean_election(key)
         if self._tells and (line := story_lines.changed(key, before, after)) is not None:
             self.world.tell(line)
+
+    def _has_elected_uncleanly(self, before: Partition, after: Partition) -> bool:
+        """Return whether the controller has elected any live replica by itself, because the topic allows it."""
+        is_new = after.recovering and after.leader != before.leader
+        return is_new and not self._elects_for_request and after.leader not in (*before.isr, *before.elr, *before.last_known)
 
     def controllers_clock(self) -> float:
         """Return the time of the active controller."""
@@ -137,11 +160,10 @@ class SimulatedCluster:
         nodes: list[Broker | ControllerNode] = [*self.brokers.values(), *self.controllers.values()]
         return next((one for one in nodes if (one.host, one.port) == (host, port)), None)
 
-    def static_configs(self, topic: str) -> dict[str, str]:
-        """Return the configs of a topic that do not change."""
+    def topic_configs(self, topic: str, broker: Broker) -> dict[str, str]:
+        """Return the configs of a topic as a broker has them, but those of moves."""
         return {
-            "min.insync.replicas": str(self.controller.min_isr.get(topic, 1)),
-            "unclean.leader.election.enable": "false",
+            **{name: settings.in_force(broker.settings, name, topic, broker.node_id) for name in settings.DEFAULTS},
             "cleanup.policy": "compact" if topic in self.compacted else "delete",
         }
 
@@ -170,6 +192,8 @@ class SimulatedCluster:
         self.created_again.add(topic)
         topic_id = 1 + max(state.topic_id for state in self.controller.partitions.values())
         self.metadata_log.create_again(topic, topic_id)
+        self.settings.alter((TOPIC, topic), [Operation(settings.MIN_ISR, SET, self._created_min_isr[topic])])
+        self._obey_settings()
         for key in old:
             self.written.pop(key, None)
             self.committed.pop(key, None)
@@ -192,11 +216,52 @@ class SimulatedCluster:
         self.controller.version += self.configs.version - before
         self.spread()
 
+    def set_config(self, resource: Resource, name: str, value: str | None) -> str | None:
+        """Set a config of topics for a topic, a broker or all brokers, or remove it (None), as the active controller. Return Kafka's error.
+
+        A change of min.insync.replicas clears the eligible leader replicas: the controller does not know what was committed with the new value.
+        """
+        if (error := settings.refusal(self.controller.elr, resource, name, value)) is not None:
+            return error
+        before = self.settings.version
+        self.settings.alter(resource, [Operation(name, DELETE if value is None else SET, value)])
+        if self.settings.version == before and resource[0] == TOPIC:
+            return None  # of brokers Kafka writes it again
+        clears = self.controller.elr and name == settings.MIN_ISR
+        self.metadata_log.note_config(resource, name, value, clears)
+        self._obey_settings()
+        what = f"topic {resource[1]}" if resource[0] == TOPIC else f"broker {resource[1]}" if resource[1] else "all brokers"
+        self.world.tell(f"{name} of {what} {'is removed' if value is None else f'becomes {value}'}")
+        if clears:
+            self._clears_elr = True
+            self.controller.clear_elr(resource[1] if resource[0] == TOPIC else None)
+            self._clears_elr = False
+        self.spread()
+        return None
+
+    def _obey_settings(self) -> None:
+        self.controller.min_isr = {topic: settings.min_isr(self.settings.values, topic) for topic in self._created_min_isr}
+        values = self.settings.values
+        self.controller.unclean = {topic for topic in self._created_min_isr if settings.in_force(values, settings.UNCLEAN, topic) == "true"}
+        self.controller.version += 1
+        if self.controller.unclean and not self._looks_for_leaderless:
+            self._looks_for_leaderless = True
+            self.world.after(self.world.random.uniform(0, UNCLEAN_SECONDS), self._elect_leaderless)
+        self.after_setting()
+
+    def _elect_leaderless(self) -> None:
+        if self.has_controller:
+            self.controller.elect_leaderless()
+            self.spread()
+        self.world.after(UNCLEAN_SECONDS, self._elect_leaderless)
+
     def elect(self, key: Key, unclean: bool) -> str | None:
         """Elect a leader, as the active controller."""
         state = self.controller.partitions.get(key)
         self.before_change("elect", key, state.replicas if state else ())
+        self._elects_for_request = True
         error = self.controller.elect_unclean(key) if unclean else self.controller.elect_preferred(key)
+        self._elects_for_request = False
         leader = self.controller.partitions[key].leader if key in self.controller.partitions else None
         if state is not None:
             self.after_election(key, state, self.controller.partitions[key])
@@ -228,7 +293,7 @@ class SimulatedCluster:
         broker.alive = frozenset(one for one in self.controller.brokers if self.controller.alive(one))
         broker.registered = frozenset(self.controller.brokers)
         broker.lost = {one: frozenset(registration.lost) for one, registration in self.controller.brokers.items()}
-        broker.configs = self.configs.values
+        broker.configs, broker.settings = self.configs.values, self.settings.values
         broker.image_version = self.controller.version
         for key, state in broker.image.items():
             old = before.get(key)
@@ -353,7 +418,7 @@ class SimulatedCluster:
         A new leader knows no follower's log before that has fetched, which truncates it.
         """
         state = self.controller.partitions[key]
-        if state.leader != leader.node_id or len(state.isr) < min(self.controller.min_isr[key[0]], len(state.replicas)):
+        if state.leader != leader.node_id or len(state.isr) < leader.min_isr(key):
             return
         log = leader.logs[key]
         ends = [leader.follower_ends[key].get(one, 0) for one in state.isr if one != leader.node_id]

@@ -13,6 +13,7 @@ from simulation.confirmed_numbers import CONFIRM, draw_confirmation
 from simulation.damage_patterns import BEFORE_MOVES, FAULTS, FAULTS_OF_MOVES, STRUCK_REQUESTS, draw_damage
 from simulation.disk_script import draw_disks
 from simulation.drawn_forks import with_certain_forks, with_forks, with_forks_to_replay, with_survivors
+from simulation.drawn_settings import with_other_min_isr, with_unclean_elections
 from simulation.drawn_strikes import struck_at_changes, with_busy_brokers, with_cut_connections, with_rare_events, with_struck_throttles
 from simulation.drawn_topics import with_changed_topics, with_commits, with_internal_topic
 from simulation.large_script import many_epochs, many_partitions
@@ -75,6 +76,8 @@ def drawn(seed: int) -> Script:
         script = replace(script, lacks=lacks, controllers=script.controllers or CLUSTER_ACTION in lacks)  # it is for their metadata log
     script = script if script.is_certain else with_cut_connections(script, Random(f"cuts of {seed}"))
     script = with_struck_throttles(script, Random(f"strikes at throttles of {seed}"))
+    script = with_other_min_isr(script, Random(f"min.insync.replicas of {seed}"))
+    script = with_unclean_elections(script, Random(f"unclean elections of {seed}"))
     script = _with_prediction(script, Random(f"prediction of {seed}"))
     script = struck_at_changes(script, Random(f"changes of {seed}"))
     script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))

@@ -63,6 +63,7 @@ class Events(TopicEvents):
         self._slow_until = -math.inf
         self._written = 0
         self.applications: Applications | None = None
+        cluster.after_unclean_election = lambda _key: self._count("unclean election by the controller")
 
     def happen(self, step: Step) -> None:
         """Let one step happen, if it can."""

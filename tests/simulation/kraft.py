@@ -64,7 +64,7 @@ class Registration:
 class Controller:
     """The active controller. `elr`: whether the feature is on. `min_isr`: min.insync.replicas by topic. `on_change`: gets each change of a partition.
 
-    `awaits_target`: a move ends as on Kafka 3.9.
+    `awaits_target`: a move ends as on Kafka 3.9. `unclean`: topics with unclean.leader.election.enable.
     """
 
     elr: bool
@@ -73,6 +73,7 @@ class Controller:
     brokers: dict[int, Registration] = field(default_factory=dict)
     version: int = 0  # incremented with each change
     awaits_target: bool = False
+    unclean: Collection[str] = ()
     on_change: Callable[[Key, Partition | None, Partition], None] = lambda _key, _before, _after: None
 
     def create(self, key: Key, topic_id: int, replicas: Sequence[int]) -> None:
@@ -121,7 +122,7 @@ class Controller:
         for key in [*self.brokers[broker].unassigned]:  # a broker that has started reports where its replicas are
             self._assign_directories(key, self.partitions[key].replicas)
         for key, state in self.partitions.items():
-            if state.leader == NO_LEADER and broker in state.replicas:
+            if state.leader == NO_LEADER and (broker in state.replicas or key[0] in self.unclean):  # Kafka examines all without a leader
                 self._change(key)
 
     def fence(self, broker: int) -> None:
@@ -142,6 +143,12 @@ class Controller:
             self.brokers[broker].lost.add(key)
             if broker in state.isr or state.leader == broker:
                 self._change(key, isr=[one for one in state.isr if one != broker])
+
+    def clear_elr(self, topic: str | None) -> None:
+        """Forget the eligible leader replicas and the last known leaders of a topic, None: of all (Kafka's ClearElrRecord)."""
+        for key, state in self.partitions.items():
+            if topic in (None, key[0]):
+                self._put(key, state._replace(elr=(), last_known=()))
 
     # --- requests ------------------------------------------------------------------------------------------------
 
@@ -164,6 +171,12 @@ class Controller:
             return "ELECTION_NOT_NEEDED"
         self._change(key, election_is_unclean=True)
         return None if self.partitions[key].leader != NO_LEADER else "ELIGIBLE_LEADERS_NOT_AVAILABLE"
+
+    def elect_leaderless(self) -> None:
+        """Elect leaders uncleanly where that is allowed, as Kafka does now and then (maybeElectUncleanLeaders)."""
+        for key, state in self.partitions.items():
+            if key[0] in self.unclean and state.leader == NO_LEADER:
+                self.elect_unclean(key)
 
     def elect_preferred(self, key: Key) -> str | None:
         """Let the first replica lead if it is in sync (KIP-460). Return Kafka's error."""
@@ -213,7 +226,11 @@ class Controller:
         election_is_unclean: bool = False,
         assignment: Assignment | None = None,
     ) -> str | None:
-        """Change a partition, and elect a leader if it needs one. Return Kafka's error: then nothing was changed."""
+        """Change a partition, and elect a leader if it needs one. Return Kafka's error: then nothing was changed.
+
+        A topic that allows unclean elections gets them by each change but that of its replicas.
+        """
+        election_is_unclean = election_is_unclean or (assignment is None and key[0] in self.unclean)
         state = self.partitions[key]
         target = state.assignment if assignment is None else assignment
         target_isr = state.isr if isr is None else tuple(isr)

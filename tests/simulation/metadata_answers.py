@@ -219,13 +219,17 @@ def describe_configs(broker: Broker, request: Any) -> Any:
 def _configs(broker: Broker, kind: int, name: str) -> dict[str, tuple[str, int]] | None:
     """Return the value of each config that is set, with its source (KIP-226). None: of another broker."""
     if kind == TOPIC:
-        values = {**broker.cluster.static_configs(name), **broker.configs.get((TOPIC, name), {})}
+        values = {**broker.cluster.topic_configs(name, broker), **broker.configs.get((TOPIC, name), {})}
         return {config: (value, OF_TOPIC) for config, value in values.items()}
     if name not in (str(broker.node_id), EVERY_BROKER):
         return None
-    every = {config: (value, OF_EVERY_BROKER) for config, value in broker.configs.get((BROKER, EVERY_BROKER), {}).items()}
-    own = broker.configs.get((BROKER, name), {}) if name else {}
-    return every | {config: (value, OF_BROKER) for config, value in own.items()}
+    every, own = (
+        {**broker.configs.get((BROKER, one), {}), **broker.settings.get((BROKER, one), {})} if one is not None else {}
+        for one in (EVERY_BROKER, name or None)
+    )
+    return {config: (value, OF_EVERY_BROKER) for config, value in every.items()} | {
+        config: (value, OF_BROKER) for config, value in own.items()
+    }
 
 
 def topic_uuid(number: int) -> uuid.UUID:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from unit import metadata_logs as encoded
 
+from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC, Resource
 from simulation.kraft import Key, Partition
+from simulation.settings import DEFAULTS, MIN_ISR
 from simulation.versions import NEWEST, Release
 
 RECOVERING, CLEAR_ELR = 1, 28
@@ -24,7 +26,9 @@ class MetadataLog:
     `snapshot`: replaces the beginning of the log (KIP-630): the offset behind what it has, and its bytes. None: the log has all.
     """
 
-    def __init__(self, clock: Callable[[], int], topics: Iterable[str], min_isr: dict[str, int], release: Release = NEWEST) -> None:
+    def __init__(
+        self, clock: Callable[[], int], topics: Iterable[str], min_isr: dict[str, int], release: Release = NEWEST, elr: bool = False
+    ) -> None:
         self._clock, self._min_isr, self._release, self.epoch, self.end = clock, min_isr, release, 1, 0
         self._batches: list[Batch] = []
         self.snapshot: tuple[int, bytes] | None = None
@@ -35,7 +39,9 @@ class MetadataLog:
         self._append([encoded.value(ABORT, 0), encoded.value(BEGIN, 0), feature, encoded.value(END, 0)])
         # An administrator has set a default for all brokers, and removed it.
         for setting in (3, None):
-            self._append([encoded.min_isr(setting, kind=4, resource="")])
+            self._append([encoded.min_isr(setting, kind=BROKER, resource=EVERY_BROKER)])
+        if elr:  # without a default for all brokers Kafka does not switch that on
+            self._append([encoded.config(MIN_ISR, DEFAULTS[MIN_ISR], kind=BROKER, resource=EVERY_BROKER)])
         for topic, identity in self._ids.items():
             name = encoded.min_isr(min_isr[topic], resource=topic)
             self._append([encoded.value(2, 0, encoded.text(topic), identity), name])
@@ -65,6 +71,12 @@ class MetadataLog:
         if after.recovering != before.recovering:
             tags[5] = struct.pack(">b", RECOVERING if after.recovering else 0)
         self._append([encoded.value(5, self._release.record_version, where, tags=dict(sorted(tags.items())))])
+
+    def note_config(self, resource: Resource, name: str, value: str | None, clears_elr: bool) -> None:
+        """Write the change of a config, None: it is removed. `clears_elr`: Kafka clears the eligible leader replicas with it, of the topic or of all."""
+        kind, where = resource
+        cleared = [encoded.value(CLEAR_ELR, 0, encoded.text(where if kind == TOPIC else ""))] if clears_elr else []
+        self._append([encoded.config(name, value, kind=kind, resource=where), *cleared])
 
     def _whole(self, key: Key, state: Partition) -> bytes:
         """Return the record of a partition that has this state."""

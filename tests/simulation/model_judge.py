@@ -18,8 +18,9 @@ from model.partition import NOTHING, OUT, UNCLEAN_ELECTION, WITHOUT_LEADER, Repl
 
 from simulation.cluster import SimulatedCluster
 from simulation.group_log import GROUP_LOG
-from simulation.kraft import NO_LEADER, Controller, Key, Partition
+from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.logs import Log
+from simulation.settings import least_min_isr
 
 # What the codes of evidence may be if some records were removed by the cleaner: the model knows what was there, brokers do not.
 OF_CLEANED_LOGS = {"incomplete", "weak", "retention_gap", "forked", "forked_proven", "contradicted", "below_high_watermark"}
@@ -27,15 +28,31 @@ ALARMING = {"below_high_watermark", "contradicted"}
 
 
 class IsrHistory:
-    """What the controller has decided about each partition, from now on."""
+    """What the controller has decided about each partition, from now on.
 
-    def __init__(self, controller: Controller) -> None:
-        self._min_isr, self._states = controller.min_isr, {key: [state] for key, state in controller.partitions.items()}
+    Of min.insync.replicas the least of the past counts for all of it, as in `docs/decisions.md`: a leader may learn late that it was raised.
+    """
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        controller, self._cluster = cluster.controller, cluster
+        self._states = {key: [state] for key, state in controller.partitions.items()}
+        self._least = {key: self._min_isr(key) for key in self._states}
         self._note_elsewhere, controller.on_change = controller.on_change, self._note
+        cluster.after_setting = self._note_min_isr
+
+    def _min_isr(self, key: Key) -> int | None:
+        return least_min_isr(self._cluster.settings.values, key[0], self._cluster.brokers)
+
+    def _note_min_isr(self) -> None:
+        for key, least in self._least.items():
+            now = self._min_isr(key)
+            self._least[key] = None if least is None or now is None else min(least, now)
 
     def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
         self._note_elsewhere(key, before, after)
         self._states[key] = [*([] if before is None else self._states[key]), after]
+        if before is None:
+            self._least[key] = self._min_isr(key)
 
     def replica(self, key: Key, state: Partition, broker: int, epochs: Epochs, high_watermark: int) -> Replica:
         """Return a survivor as the model has it: its log, and what the history of ISRs up to `state` says of it."""
@@ -43,7 +60,8 @@ class IsrHistory:
         states = self._states[key][: last + 1]
         inside = [place for place, state in enumerate(states) if broker in state.isr]
         since = states[inside[-1] :] if inside else states
-        overtaken = any(len(state.isr) >= self._min_isr[key[0]] for state in since[1:])
+        least = self._least[key]
+        overtaken = least is None or any(len(state.isr) >= min(least, len(state.replicas)) for state in since[1:])
         happened = _worst(since)
         if not inside or broker in (*states[-1].isr, *states[-1].elr, *states[-1].last_known):
             happened = UNCLEAN_ELECTION  # the history proves nothing
@@ -136,7 +154,7 @@ class ModelJudge:
 
     def __init__(self, cluster: SimulatedCluster, gives_up: bool, history: bool, snapshots: bool) -> None:
         self._cluster, self._gives_up, self._history, self._snapshots = cluster, gives_up, history, snapshots
-        self._isr_history = IsrHistory(cluster.controller)
+        self._isr_history = IsrHistory(cluster)
 
     def violation(self, key: Key, state: Partition, row: Mapping[str, object], on_disks: Mapping[int, Log]) -> str | None:
         """Return what is wrong with the row of a partition without a leader in a result, None if nothing is. `on_disks`: logs of disks that are evidence."""

@@ -10,8 +10,10 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from simulation.cluster import SimulatedCluster
+from simulation.dynamic_configs import BROKER, EVERY_BROKER, TOPIC, Resource
 from simulation.kraft import NO_LEADER, Key
 from simulation.logs import Log
+from simulation.settings import MIN_ISR, UNCLEAN
 from simulation.transport import LATENCY
 
 Numbers = tuple[int, ...]
@@ -55,6 +57,28 @@ class OtherTools:
         staying = tuple(one for place, one in enumerate(state.replicas) if place != given_up)
         if staying or spare:
             self._reassign(key, (*staying, *spare[:1]), "move begun by another tool")
+
+    def set_min_isr(self, numbers: Numbers) -> None:
+        """Another tool sets min.insync.replicas of a topic, or removes it; in some cases of a broker or of all. Kafka may refuse that."""
+        topic = self._keys[numbers[0] % len(self._keys)][0]
+        broker = str(1 + numbers[2] // 2 % len(self._cluster.brokers))
+        resource = ((TOPIC, topic),) * 7 + ((BROKER, EVERY_BROKER),) * 2 + ((BROKER, broker),)
+        value = ("1", "2", "3", None, "1", "2")[numbers[3] % 6]
+        self.set_config(resource[numbers[1] % len(resource)], MIN_ISR, value)
+
+    def allow_unclean(self, numbers: Numbers) -> None:
+        """Another tool allows a topic, or all of them, unclean elections, or does not allow them any more."""
+        topic = self._keys[numbers[0] % len(self._keys)][0]
+        value = ("true", "true", "true", "false", None)[numbers[3] % 5]
+        self.set_config((BROKER, EVERY_BROKER) if numbers[1] % 5 == 0 else (TOPIC, topic), UNCLEAN, value)
+
+    def set_config(self, resource: Resource, name: str, value: str | None) -> None:
+        """Another tool sets a config of topics, or removes it (None)."""
+        if not self._cluster.has_controller:
+            return
+        with self._by_others():
+            error = self._cluster.set_config(resource, name, value)
+        self._count(f"{name} {'removed' if value is None else 'set'} by another tool" if error is None else f"{name} refused")
 
     def unregister(self, numbers: Numbers) -> None:
         """An administrator unregisters a broker that is down (kafka-cluster.sh unregister)."""

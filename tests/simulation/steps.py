@@ -12,7 +12,7 @@ from typing import NamedTuple
 OF_PARTITIONS = {
     "write", "replicate", "copy", "catch_up", "shrink", "alone", "crash_leader", "lose_isr", "hand_over", "cancel_elsewhere", "throttle_elsewhere",
     "elect_unclean", "fail_leaders_disk", "cut_off_leader", "write_to_old_leader", "go_on", "commit_offset",
-    "reorder_elsewhere", "move_elsewhere",
+    "reorder_elsewhere", "move_elsewhere", "set_min_isr", "allow_unclean",
     "delete_records", "expire", "clean", "create_again",
 }  # fmt: skip
 CUT = -1.0  # a connection

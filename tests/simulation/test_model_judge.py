@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from simulation.cluster import SESSION_SECONDS, SimulatedCluster
+from simulation.dynamic_configs import TOPIC
 from simulation.kraft import Key
 from simulation.model_judge import ModelJudge
+from simulation.settings import MIN_ISR
 from simulation.world import World
 
 KEY: Key = ("orders", 0)
@@ -19,13 +23,16 @@ KNOWN_SECONDS = SESSION_SECONDS + 1  # until all know who is alive
 class Fork:
     """Broker 1 has led, then 2, then 3. All were lost, and 1 and 2 are back: their logs fork. Broker 2 left the ISR last, with all that was committed."""
 
-    def __init__(self, min_isr: int = 2, gives_up: bool = False, history: bool = True) -> None:
+    def __init__(self, min_isr: int = 2, gives_up: bool = False, history: bool = True, later: Sequence[str | None] = ()) -> None:
+        """`later`: values that min.insync.replicas gets while broker 3 leads alone."""
         self.cluster = SimulatedCluster(World(1), 3, {"orders": [[1, 2, 3]]}, {"orders": min_isr}, elr=False)
         self.judge = ModelJudge(self.cluster, gives_up, history, snapshots=False)
         for broker in (1, 2, 3):
             self.write()
             if broker == 2:
                 self.cluster.replicate(KEY, 3)
+            for value in later if broker == 3 else ():
+                self.cluster.set_config((TOPIC, KEY[0]), MIN_ISR, value)
             self.crash(broker)
         for broker in (1, 2):
             self.cluster.start(broker, clean=False)
@@ -56,6 +63,15 @@ def test_without_the_history_a_fork_is_held() -> None:
 
 def test_a_history_in_which_records_were_committed_later_resolves_nothing() -> None:
     assert Fork(min_isr=1).violation("forked") is None
+
+
+@pytest.mark.parametrize(
+    ("min_isr", "later", "is_proven"),
+    [(1, ["2"], False), (2, ["1"], False), (2, ["1", "2"], False), (2, [None, "2"], False), (2, ["3", "2"], True)],
+)
+def test_of_min_insync_replicas_the_least_of_the_past_counts(min_isr: int, later: Sequence[str | None], is_proven: bool) -> None:
+    violation = "is held (forked), and the model elects a survivor" if is_proven else None
+    assert Fork(min_isr, later=later).violation("forked") == violation
 
 
 def test_aggressive_elects_a_fork() -> None:

@@ -50,6 +50,8 @@ KINDS = (
     "faults during other commands", "odd disks", "broker hangs while records are saved",
     "parts of saved records forged", "runs in check mode with odd metadata logs", "odd results of hosts", "disks with edited evidence",
     "elected, with lost brokers named", "damaged verdicts that an election needed", "long journals", "connection cut before an answer",
+    "min.insync.replicas set by another tool", "min.insync.replicas removed by another tool", "min.insync.replicas refused",
+    "unclean.leader.election.enable set by another tool", "unclean election by the controller",
     "checks of readiness", *(f"{what}, of records to be saved" for what in AT_FETCHES),
 )  # fmt: skip
 

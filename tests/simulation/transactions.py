@@ -210,7 +210,7 @@ class Transactions:
         if not self._cluster.leads(leader, key):
             return "NOT_LEADER_OR_FOLLOWER"
         state = leader.image[key]
-        return "NOT_ENOUGH_REPLICAS" if len(state.isr) < min(self._cluster.controller.min_isr[key[0]], len(state.replicas)) else None
+        return "NOT_ENOUGH_REPLICAS" if len(state.isr) < leader.min_isr(key) else None
 
     def _is_under_way(self, transactional_id: str, sent: Sent, key: Key) -> bool:
         """Return whether the coordinator has the transaction of a batch under way: the leader asks it before the first one."""
