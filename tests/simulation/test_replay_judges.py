@@ -16,7 +16,7 @@ from simulation.events import Events
 from simulation.group_log import GROUP_LOG, Commit, Position
 from simulation.judges import Judges
 from simulation.kraft import Key
-from simulation.logs import Batch
+from simulation.logs import Batch, contents
 from simulation.model_judge import ModelJudge
 from simulation.replay_judges import REPLAYS, ReplayJudges
 from simulation.world import World
@@ -212,3 +212,25 @@ def test_impact_names_no_group_for_certain_whose_records_the_leader_has(
     replay._all.violations.clear()
     replay.judges.judge_impact({(GROUP, KEY): is_certain})
     assert replay._all.violations == (["impact names billing, and orders-0 has what it has read up to 2"] if is_found else [])
+
+
+# --- transactions of replays -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_no_transaction_of_a_replay_is_open_at_the_end(replay: Replay, is_ended: bool) -> None:
+    transactions, own = replay.cluster.transactions, f"{REPLAYS}first"
+    _error, sent = transactions.begin_producer(own, 600.0)
+    assert transactions.add_partition(own, sent, KEY) is None
+    content = contents(replay.cluster.brokers[1].logs[KEY].end, "replayed", 1)
+    assert transactions.produce(replay.cluster.brokers[1], KEY, "replayed", content, sent, own)[0] is None
+    if is_ended:
+        assert transactions.end(own, sent, commits=True) is None
+    for _ in range(3):
+        replay.cluster.world.wait(0.5)
+        replay.settle()
+    found = (
+        [] if is_ended else ["a transaction of a replay is open in orders-0 from offset 2 on", f"the transaction {own} of a replay is left"]
+    )
+    violations = replay.violations()
+    assert len(violations) == len(found) and all(part in one for part, one in zip(found, violations, strict=True))
