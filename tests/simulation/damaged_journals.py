@@ -71,7 +71,7 @@ def damaged_replays(
     tell: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Damage files that replays read."""
-    before = replay_judges.replayed()
+    before = replay_judges.traces()
 
     def commands() -> dict[str, Callable[[], dict[str, Any]]]:
         return {f"a replay of {run_id}": lambda run_id=run_id: replayer.replay(run_id, check_mode=True) for run_id in replayer.saved_runs()}  # type: ignore[misc]
@@ -79,5 +79,5 @@ def damaged_replays(
     damaged = _Damaged(number, operator, judges, counts, tell, commands)
     for _ in range(ROUNDS):
         damaged.between_runs()
-    if replay_judges.replayed() != before:
-        judges.add_violation("a replay in check mode that read a damaged file has changed a log")
+    if replay_judges.traces() != before:
+        judges.add_violation("a replay in check mode that read a damaged file has changed a log, or has begun a producer")

@@ -51,6 +51,7 @@ REPLAYED, REPLAYED_FORKS = 0.8, 0.12  # of all histories of elections, and of th
 LOSE_POWER = 0.5  # of all histories
 OLDEST_KAFKA = 0.2  # of all histories
 MUCH_TO_SAVE = 0.1  # of all histories of elections whose answers are right
+CHANGED_PLANS = 0.15  # of all histories with later runs
 ONE_ALIVE = 0.25  # of all histories of elections
 SMALL_LIMITS = 4  # in one of so many histories
 AFTER = 0.1  # of all faults: they strike later, mostly when the recovery has ended
@@ -83,7 +84,15 @@ def drawn(seed: int) -> Script:
     script = _with_predicted_replay(script, Random(f"predicted replay of {seed}"))
     script = _with_records_to_save(script, Random(f"records to save of {seed}"))
     script = _with_one_broker(_on_oldest_kafka(script, Random(f"Kafka of {seed}")), Random(f"brokers that run of {seed}"))
-    return _with_confirmation(script, Random(f"confirmation of {seed}"))
+    script = _with_confirmation(script, Random(f"confirmation of {seed}"))
+    return _with_changed_plans(script, Random(f"what changes after plans of {seed}"))
+
+
+def _with_changed_plans(script: Script, random: Random) -> Script:
+    """Return the script, of some seeds with later runs in which something changes between plan and election."""
+    if not script.later or random.random() >= CHANGED_PLANS:
+        return script
+    return replace(script, reviews=replace(script.reviews, changes=random.randrange(1 << 20)))
 
 
 def _with_confirmation(script: Script, random: Random) -> Script:

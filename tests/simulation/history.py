@@ -32,6 +32,7 @@ from simulation.lost_names import LOST_BROKERS, with_lost_brokers
 from simulation.model_judge import ModelJudge
 from simulation.operator import Operator, simulated
 from simulation.other_commands import OtherCommands
+from simulation.plan_changes import PlanChanges
 from simulation.power_loss import DurableFiles
 from simulation.refused_plans import RUN, named_leaders, refused_plans
 from simulation.rehearsal import Rehearsal, judge_list
@@ -385,9 +386,9 @@ class History:
 
     def _look_on(self) -> None:
         self._counts["runs in check mode after a killed one"] += 1
-        own, (_changes, files) = len(self._judges.own_changes), self._judges.state()
+        own, (_changes, files) = self._judges.requested, self._judges.state()
         self._world.run({"looks": lambda: self._look("looks")})
-        if len(self._judges.own_changes) != own or self._judges.state()[1] != files:
+        if self._judges.requested != own or self._judges.state()[1] != files:
             self._judges.add_violation("a run in check mode after a killed one has changed the cluster, its journal or saved records")
 
     def _look(self, run_id: str) -> None:
@@ -466,7 +467,7 @@ class History:
                 result = self._elect_by_hand(run_id, request.options)
             else:
                 plans: list[dict[str, Any]] = []
-                result = self._operator.recover(run_id, named, review, lambda plan: self._judge_plan(plan, plans), request, **given)
+                result = self._operator.recover(run_id, named, review, lambda plan: self._judge_plan(run_id, plan, plans), request, **given)
                 judge_confirmed(self._judges, request.options, plans[0]["partitions"], result)
         except RecoveryError as error:
             self._world.tell(f"{run_id} fails: {error}")
@@ -496,9 +497,12 @@ class History:
             self._counts[f"{row['outcome']} {row['reason_code'] or row['evidence']}"] += 1
         return result
 
-    def _judge_plan(self, plan: dict[str, Any], plans: list[dict[str, Any]]) -> None:
+    def _judge_plan(self, run_id: str, plan: dict[str, Any], plans: list[dict[str, Any]]) -> None:
+        """Judge a plan. In some histories something changes then, and the plan is reviewed meanwhile."""
         self._judges.judge_plan(plan)
         plans.append(plan)
+        if (changes := self._script.reviews.changes) is not None and run_id.startswith("later"):
+            self._world.sleep(PlanChanges(changes, self._cluster, self._events, self._counts).change(run_id, plan))
 
     def _may_be_predicted(self) -> bool:
         """Return whether the first run does as the one before it, if nothing happens meanwhile."""

@@ -68,7 +68,8 @@ class Judges:
         self.violations: list[str] = []
         self.elections: list[Election] = []
         self.changes = 0
-        # Of control nodes, without orders that are restored and without what brokers carry out late.
+        self.requested = 0  # changes of control nodes, without what brokers carry out late
+        # The same without orders that are restored.
         self.own_changes: list[Change] = []
         self.own_elected: list[Key] = []
         self.unnamed: set[Key] = set()  # partitions that operators do not name, although they name others
@@ -83,6 +84,7 @@ class Judges:
         self._seen = len(cluster.destroyed)
         cluster.after_new_topic = self._forget
         cluster.before_change = self._look_before
+        cluster.before_config = lambda _resource, _operations: self.count_change()
         cluster.after_election = self._look_after
 
     def watch(self) -> None:
@@ -113,6 +115,7 @@ class Judges:
         if self._events.acts_for_others:
             self.orders.note_others(what, key, order)
             return
+        self.requested += not self._cluster.world.late
         self.watch()
         if self.elects_preferred:
             return

@@ -45,9 +45,16 @@ class ReplayJudges:
         """Return where the log of each leader ends: a replay that changes nothing does not change that."""
         return {key: log.end for key, log in self._leader_logs()}
 
-    def replayed(self) -> list[tuple[Key, str]]:
-        """Return what replays have written. Transactions of applications may end meanwhile."""
-        return [(key, one.name) for key, log in self._leader_logs() for one in log.batches if one.name.startswith("replayed")]
+    def traces(self) -> list[str]:
+        """Return what replays have left: batches, offsets of groups, and producers. One that changes nothing leaves nothing.
+
+        Transactions of applications may end meanwhile. A new producer with the id of a replay fences that one, although it writes nothing.
+        """
+        logs, commits = dict(self._leader_logs()), self._cluster.groups.log.commits
+        written = [f"{name(key)} {one.name}" for key, log in logs.items() for one in log.batches if one.name.startswith("replayed")]
+        again = [one.name for one in logs.get(GROUP_LOG, Log()).batches if one.name in commits and not commits[one.name].is_own]
+        ids = [one for one in self._cluster.transactions.by_id.values() if one.transactional_id.startswith(REPLAYS)]
+        return [*written, *again, *(f"{one.transactional_id} {one.producer_id} {one.producer_epoch}" for one in ids)]
 
     def _leader_logs(self) -> Iterator[tuple[Key, Log]]:
         for key, state in self._cluster.controller.partitions.items():

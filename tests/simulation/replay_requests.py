@@ -32,7 +32,7 @@ class ReplayRequests:
 
     def prepare(self) -> None:
         """Ask in check mode, propose, and ask wrongly: nothing may change."""
-        before = self._replay_judges.ends()
+        before = self._replay_judges.ends(), self._replay_judges.traces()
         for run_id in self._replayer.saved_runs():
             try:
                 result = self._replayer.replay(
@@ -50,8 +50,8 @@ class ReplayRequests:
             if self._reviews.refuses:
                 self._ask_wrongly(run_id)
         self._is_only_one = len(self._replayer.saved_runs()) == 1
-        if self._replay_judges.ends() != before:
-            self._judges.add_violation("a replay in check mode, or one that was refused, has changed a log")
+        if (self._replay_judges.ends(), self._replay_judges.traces()) != before:
+            self._judges.add_violation("a replay in check mode, or one that was refused, has changed a log, or has begun a producer")
 
     def _ask_wrongly(self, run_id: str) -> None:
         wrong = [*refused_replays(self._replayer, run_id, self._replay_judges.has_saved_records(run_id))]

@@ -60,7 +60,7 @@ class Rescue:
     def ask_wrongly(self) -> None:
         """Read the disk of a broker that runs, and that of a broker that is down as one of another broker. Both must be refused."""
         evidence = self._operator.workdir / "disks"
-        before = sorted(evidence.rglob("*.jsonl"))
+        before = _contents(evidence)
         running = [
             one for one in self._cluster.brokers.values() if one.running and not one.hangs and self._cluster.controller.alive(one.node_id)
         ]
@@ -71,7 +71,7 @@ class Rescue:
             with self._mounted(one, ()) as (log_dirs, _folder):
                 self._do(f"evidence of broker {one.node_id} as {named}", partial(self._keep, named, log_dirs))
                 self._do(f"the rescue of broker {one.node_id} as {named}", partial(self._compare, named, log_dirs, (), None, {}))
-        if sorted(evidence.rglob("*.jsonl")) != before:
+        if _contents(evidence) != before:
             self._judges.add_violation("the disk of a broker that runs, or of another one, has become evidence")
         for one in self._down():
             self._ask_host_that_answers_wrongly(one)
@@ -248,3 +248,8 @@ class Rescue:
                 self._cluster.world.tell(f"{what} fails: {error}")
 
         self._cluster.world.run({"operator": do})
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    """Return the evidence in a folder. What is there already may not be replaced."""
+    return {path: path.read_bytes() for path in folder.rglob("*.jsonl")}

@@ -57,6 +57,7 @@ class ReviewScript:
     full      whether a broker has no room for what is moved to it
     offline   seconds without network after the commit of a replay is sent, None: it is not lost
     meanwhile what another tool does right before or after a request, None: nothing
+    changes   chooses what changes between plans of later runs and their elections, None: nothing
     """
 
     refuses: bool = False
@@ -67,6 +68,7 @@ class ReviewScript:
     full: bool = False
     offline: float | None = None
     meanwhile: Meanwhile | None = None
+    changes: int | None = None
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> ReviewScript:

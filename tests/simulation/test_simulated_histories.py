@@ -52,6 +52,9 @@ KINDS = (
     "elected, with lost brokers named", "damaged verdicts that an election needed", "long journals", "connection cut before an answer",
     "min.insync.replicas set by another tool", "min.insync.replicas removed by another tool", "min.insync.replicas refused",
     "unclean.leader.election.enable set by another tool", "unclean election by the controller",
+    "survivors restarted after a plan", "survivors back without the end of their logs after a plan", "survivors that write late after a plan",
+    "leaders that came and went after a plan", "stale topic_recreated", "stale leader_epoch_changed", "stale replicas_changed",
+    "stale other_order", "stale log_changed", "stale designated_leader_lost", "stale replica_returned", "stale survivor_silent",
     "checks of readiness", *(f"{what}, of records to be saved" for what in AT_FETCHES),
 )  # fmt: skip
 

@@ -38,7 +38,7 @@ class ReplaysInCheckMode:
     def with_wrong_answers(self, number: int) -> None:
         """Let one broker answer wrongly in each run. `number` chooses the brokers, and how."""
         wrong = WrongAnswers(self._cluster.world.tell, self._judges.runs.note_wrong_answer)
-        self._cluster.falsified, before = wrong.falsified, self._replay_judges.replayed()
+        self._cluster.falsified, before = wrong.falsified, self._replay_judges.traces()
         for run in range(RUNS):
             wrong.begin(number + run, [*self._cluster.brokers], requests=REQUESTS)
             self._replay("replays in check mode with wrong answers", bool((number + run) % 2))
@@ -47,7 +47,7 @@ class ReplaysInCheckMode:
 
     def with_other_logins(self) -> None:
         """Let the login lack other permissions in each run."""
-        before = self._replay_judges.replayed()
+        before = self._replay_judges.traces()
         for number, lacked in enumerate(LACKING):
             self._cluster.lacking = lacked
             self._replay("replays in check mode with a login that lacks permissions", bool(number % 2))
@@ -56,7 +56,7 @@ class ReplaysInCheckMode:
 
     def while_brokers_are_down(self) -> None:
         """Replay while brokers may be down, and partitions without a leader."""
-        before = self._replay_judges.replayed()
+        before = self._replay_judges.traces()
         self._replay("replays in check mode while brokers are down", True)
         self._try("the replay of a run that has saved nothing", partial(self._replayer.replay, "nothing", check_mode=True))
         self._judge(before, "while brokers were down")
@@ -78,5 +78,5 @@ class ReplaysInCheckMode:
             self._cluster.world.tell(f"{what} fails: {error}")
 
     def _judge(self, before: object, how: str) -> None:
-        if self._replay_judges.replayed() != before:
-            self._judges.add_violation(f"a replay in check mode {how} has changed a log")
+        if self._replay_judges.traces() != before:
+            self._judges.add_violation(f"a replay in check mode {how} has changed a log, or has begun a producer")
