@@ -25,8 +25,8 @@ from gameday.scenario import Scenario
 from gameday.scenarios import CARELESS, FAMILIES, LEVELS, draw
 from gameday.score import Card, Facts, score
 from gameday.stage import Stage, fleet
-from rig import KafkaCluster, RigError
-from rig.fleet import host_vars, inventory, write_inventory
+from rig import RigError
+from rig.fleet import disks, host_vars, inventory, write_inventory
 from rig.process import Processes
 
 MORE_SEEDS = 10_000
@@ -92,9 +92,7 @@ def game(console: Console, stack: ExitStack, scenario: Scenario, commands: list[
         stage = Stage(scenario, clusters.clusters, by_the_clock=commands is None)
         stack.callback(stage.close)
         stage.prepare()
-    prompt = open_game(
-        console, scenario, stage, folder / "inventory.yml", workdir, ask=commands is None, kafka_recovery_spark_remote=remote
-    )
+    prompt = open_game(console, stage, folder / "inventory.yml", workdir, ask=commands is None, kafka_recovery_spark_remote=remote)
     if commands is None:
         prompt.converse()
     else:
@@ -120,15 +118,13 @@ def remember(console: Console, file: Path, scenario: Scenario, facts: Facts, car
     console.print(f"[dim]{file}[/]", soft_wrap=True)
 
 
-def open_game(
-    console: Console, scenario: Scenario, stage: Stage, inventory_file: Path, workdir: Path, ask: bool, **variables: Any
-) -> Prompt:
+def open_game(console: Console, stage: Stage, inventory_file: Path, workdir: Path, ask: bool, **variables: Any) -> Prompt:
     """Write the inventory, set the clock going and show the page."""
-    write_inventory(inventory_file, night_inventory(stage.clusters, workdir, **variables))
+    write_inventory(inventory_file, night_inventory(stage, workdir, **variables))
     stage.alarm()
-    telling.page(console, scenario)
+    telling.page(console, stage.scenario)
     telling.briefing(console, f"cd {ROOT} && .venv/bin/ansible-playbook streamops.kafka_recovery.plan -i {inventory_file}")
-    return Prompt(console, scenario, stage, inventory_file, ask)
+    return Prompt(console, stage.scenario, stage, inventory_file, ask)
 
 
 def settle(console: Console, prompt: Prompt) -> tuple[Facts, Card]:
@@ -139,11 +135,12 @@ def settle(console: Console, prompt: Prompt) -> tuple[Facts, Card]:
     return facts, card
 
 
-def night_inventory(clusters: dict[str, KafkaCluster] | Any, workdir: Path, **variables: Any) -> dict[str, Any]:
+def night_inventory(stage: Stage, workdir: Path, **variables: Any) -> dict[str, Any]:
     """What the playbooks need to know of this night."""
-    content = inventory({name: host_vars(cluster) for name, cluster in clusters.items()})
+    content = inventory({name: host_vars(cluster) for name, cluster in stage.clusters.items()})
     content["kafka_clusters"]["vars"] |= {"kafka_recovery_workdir": str(workdir), **VARIABLES, **variables}
-    return content
+    attached = [(stage.clusters[site], broker) for site, broker in stage.scenario.disks]
+    return content | (disks(attached) if attached else {})
 
 
 def scratch(stack: ExitStack) -> Path:

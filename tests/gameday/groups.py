@@ -57,8 +57,8 @@ class GroupOffsets:
 class NightDamage(Damage):
     """Damage, with `groups` that lose their coordinator where that is wanted."""
 
-    def __init__(self, cluster: KafkaCluster, roles: Roles, abrupt: bool, group_offsets: bool) -> None:
-        super().__init__(cluster, roles, abrupt)
+    def __init__(self, cluster: KafkaCluster, roles: Roles, abrupt: bool, returns: bool, group_offsets: bool) -> None:
+        super().__init__(cluster, roles, abrupt, returns)
         self.groups: GroupOffsets | None = None
         self._wanted = group_offsets
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections import Counter
@@ -15,10 +16,11 @@ from integration.breaking import delete_topics
 from integration.throttle_leaks import NAMES as THROTTLES
 
 from gameday.groups import GroupOffsets, NightDamage
-from gameday.scenario import GONE, HOLD, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble
+from gameday.last_known import CONFIG, LastKnownDamage
+from gameday.scenario import GONE, HOLD, KINDS, LAST_KNOWN, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble
 from gameday.scenarios import worth
 from gameday.score import Facts, PartitionFacts, same_order
-from rig import KafkaCluster, PartitionState, RigError, TopicPartition, elect_unclean
+from rig import KafkaCluster, NewTopic, PartitionState, RigError, TopicPartition, elect_unclean
 from rig.fleet import Fleet
 from rig.nodes import silent
 from rig.rpc import Unanswered
@@ -31,9 +33,13 @@ HEAP = "256m"
 SESSION_SECONDS = 6.0  # longer than this machine is busy, shorter than anybody wants to wait
 PROPERTIES = {
     "offsets.topic.num.partitions": 1,
+    # A replay writes in transactions, and their topic must be there although brokers are lost.
+    "transaction.state.log.num.partitions": 1,
+    "transaction.state.log.replication.factor": 2,
     "num.recovery.threads.per.data.dir": 2,
     "initial.broker.registration.timeout.ms": 300_000,  # on a busy machine a broker may take more than Kafka's minute to register
 }
+CONFIGS = {LAST_KNOWN: CONFIG}  # of topics, by the kind of their damage
 UP, NO_DATA = "up", "no data"
 IN_WORDS = {
     "unfenced": UP,
@@ -49,6 +55,7 @@ def settings(site: Site) -> dict[str, Any]:
     return {
         "brokers": site.brokers,
         "controllers": site.controllers,
+        "elr": True if site.last_known else None,
         "session_timeout": SESSION_SECONDS,
         "heap": HEAP,
         "properties": PROPERTIES,
@@ -89,11 +96,14 @@ class Stage:
         self._back: dict[tuple[str, str, int], float] = {}
 
     def prepare(self) -> None:
-        """Break what the scenario says, and let Kafka's own tool loose on copies that the player does not see."""
+        """Break what the scenario says, and let Kafka's own tool loose on copies that the player does not see. Fills the texts of the scenario in."""
         for site in self.scenario.sites:
             self.nights[site.name] = self._break(site)
         for trouble in self.troubles:
             self._begin(trouble)
+        # A broker has one log dir here.
+        paths = {(site, broker): str(self.clusters[site].brokers[broker].data_dir) for site, broker in self.scenario.disks}
+        self.scenario = self.scenario.placed(paths)
 
     def alarm(self) -> None:
         """The clock runs."""
@@ -116,9 +126,14 @@ class Stage:
 
     def _break(self, site: Site) -> Night:
         cluster = self.clusters[site.name]
-        damage = NightDamage(cluster, site.roles, site.abrupt, site.group_offsets)
+        damage = (LastKnownDamage if site.last_known else NightDamage)(cluster, site.roles, site.abrupt, site.returns, site.group_offsets)
         for loss in site.losses:
-            damage.add(loss.kind, loss.partitions, loss.topic, copies=1 if loss.expected == ONLINE else 2)
+            damage.add(
+                KINDS[loss.kind], loss.partitions, loss.topic, copies=1 if loss.expected == ONLINE else 2, config=CONFIGS.get(loss.kind)
+            )
+        if any(name == site.name for name, _broker in self.scenario.disks):
+            # Kafka would make it when it is first asked for, with replicas on the lost broker, whose disk has no log of them.
+            cluster.create_topics([NewTopic(OFFSETS, [site.roles.survivors], {"cleanup.policy": "compact"})])
         damage.inflict()
         copies = damage.topics(copy=1)
         stock = {}
@@ -127,8 +142,15 @@ class Stage:
             elect_unclean(cluster, damage.plots(copies))
             stock = {case.topics[0]: damage.kept([case.topics[1]])[case.topics[1]].kept for case in damage.cases if len(case.topics) > 1}
             delete_topics(cluster, copies)
+            self.wipe(site, copies)
         before = {(state.topic, state.partition): state for state in cluster.describe(*site.topics)}
         return Night(site, cluster, damage, damage.groups, stock, before)
+
+    def wipe(self, site: Site, topics: Iterable[str]) -> None:
+        """Remove the logs of these topics from disks that are read: the player would find topics there that the game has never had."""
+        disks = [self.clusters[name].brokers[broker].data_dir for name, broker in self.scenario.disks if name == site.name]
+        for folder in [path for disk in disks for topic in topics for path in disk.glob(f"{topic}-[0-9]*")]:
+            shutil.rmtree(folder)
 
     def _begin(self, trouble: Trouble) -> None:
         cluster = self.clusters[trouble.site]
@@ -153,6 +175,9 @@ class Stage:
     def mount(self, site: str, node: int) -> str:
         """Have a disk mounted; returns what those who do it say."""
         trouble = self._trouble(site, node, "unmounted")
+        if (site, node) in self.scenario.disks:
+            path = self.clusters[site].brokers[node].data_dir
+            return f"broker {node} of {site}: its disk is attached to this machine, at {path}. There is no machine that could start Kafka with it"
         if (site, node) in self.scenario.lost:
             return f"broker {node} of {site}: there is nothing left to mount"
         if trouble is None:
