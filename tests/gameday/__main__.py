@@ -19,7 +19,7 @@ from integration.spark import connect_server
 from rich.console import Console
 from rich.status import Status
 
-from gameday import scores, telling
+from gameday import scores, summary, telling
 from gameday.prompt import ROOT, Prompt
 from gameday.scenario import Scenario
 from gameday.scenarios import CARELESS, FAMILIES, LEVELS, draw
@@ -44,6 +44,9 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument(
         "--scores", type=Path, metavar="FILE", help=f"append the score there (default: {scores.default_file()}; automatic players: nowhere)"
     )
+    cli.add_argument(
+        "--summary", type=Path, metavar="FILE", help="write a summary of the game there when it has its score: Markdown, for a post-mortem"
+    )
     return cli
 
 
@@ -52,6 +55,8 @@ def main() -> int:
     cli = parser()
     options = cli.parse_args()
     commands = script(cli, options.script) if options.script else None
+    if options.summary and not options.summary.absolute().parent.is_dir():
+        cli.error(f"--summary {options.summary}: its folder does not exist")
     seed = random.SystemRandom().randrange(MORE_SEEDS) if options.seed is None else options.seed
     scenario = draw(seed, options.level, options.scenario)
     if options.play:
@@ -63,7 +68,7 @@ def main() -> int:
     console = Console(highlight=False)
     try:
         with ExitStack() as stack:
-            return game(console, stack, scenario, commands, options.scores)
+            return game(console, stack, scenario, commands, options.scores, options.summary)
     except RigError as problem:
         print(f"gameday: {problem}", file=sys.stderr)
         return 1
@@ -72,7 +77,14 @@ def main() -> int:
         return 130
 
 
-def game(console: Console, stack: ExitStack, scenario: Scenario, commands: list[str] | None, scores_file: Path | None) -> int:
+def game(
+    console: Console,
+    stack: ExitStack,
+    scenario: Scenario,
+    commands: list[str] | None,
+    scores_file: Path | None,
+    summary_file: Path | None,
+) -> int:
     """Everything that is started is on the stack."""
     console.print(
         f"Game day: seed {scenario.seed}, level {scenario.level}. A fleet starts and gets hurt; that takes a minute or two. Ctrl-C ends it."
@@ -101,10 +113,22 @@ def game(console: Console, stack: ExitStack, scenario: Scenario, commands: list[
         console.print("The game has ended, without a score.")
         return 0 if commands is None else 1
     facts, card = settle(console, prompt)
+    if summary_file:
+        summarize(console, summary_file, prompt, facts, card)
     file = scores_file or (scores.default_file() if commands is None else None)
     if file:
         remember(console, file, scenario, facts, card)
     return 0
+
+
+def summarize(console: Console, file: Path, prompt: Prompt, facts: Facts, card: Card) -> None:
+    """Write the summary. If that fails, the game still has its score."""
+    try:
+        summary.write(file, prompt.scenario, prompt.stage.course, facts, card, datetime.now())
+    except OSError as problem:
+        console.print(f"There is no summary: {file}: {problem.strerror}", markup=False, soft_wrap=True)
+        return
+    console.print(f"Summary: {file}", markup=False, soft_wrap=True)
 
 
 def remember(console: Console, file: Path, scenario: Scenario, facts: Facts, card: Card) -> None:
@@ -131,7 +155,7 @@ def settle(console: Console, prompt: Prompt) -> tuple[Facts, Card]:
     """Look at the clusters, score, and show the card."""
     facts = prompt.stage.facts(prompt.hints)
     card = score(facts)
-    telling.card(console, prompt.scenario, facts, card)
+    telling.card(console, prompt.scenario, prompt.stage.course, facts, card)
     return facts, card
 
 

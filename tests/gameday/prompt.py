@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gameday import telling
+from gameday.debrief import Action
 from gameday.scenario import Scenario
 from gameday.stage import UP, Stage
 from rig import RigError, keeper, stock
@@ -43,6 +44,7 @@ class Prompt(cmd.Cmd):
         self.console, self.scenario, self.stage, self.inventory = console, scenario, stage, inventory
         self.hints = 0
         self.ended: str | None = None  # "done" or "quit"
+        self._code: int | None = None  # of the program that a command ran
         self._ask, self._interrupted = ask, False
 
     def play(self, commands: Iterable[str]) -> None:
@@ -68,11 +70,14 @@ class Prompt(cmd.Cmd):
         return line
 
     def onecmd(self, line: str) -> bool:
+        began, self._code = self.stage.elapsed, None
         try:
             return bool(super().onecmd(line))
         except RigError as problem:  # a cluster that does not do what was asked: the night goes on
             self._say(str(problem))
             return False
+        finally:
+            self.stage.course.actions.append(Action(line.strip(), began, self.stage.elapsed, self._code))
 
     def do_help(self, line: str) -> None:
         """help [COMMAND]: all commands, or what one of them does"""
@@ -201,7 +206,7 @@ class Prompt(cmd.Cmd):
         argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, *inventory, *options]
         self._echo("ansible-playbook", *argv[1:])
         sys.stdout.flush()
-        code = _run(argv)
+        self._code = code = _run(argv)
         self._say(f"exit code {code}{': something is held or has failed, see above' if code else ''}")
 
     def _stock_tool(self, options: list[str]) -> None:
@@ -221,6 +226,7 @@ class Prompt(cmd.Cmd):
                 self._say(str(problem))
                 continue
             self._say((done.stdout + done.stderr).strip())
+            self._code = done.returncode
             self._say(f"exit code {done.returncode}")
 
     def _hand(self, line: str, act: Callable[[str, int], str], brokers: bool = False) -> None:

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from integration.breaking import delete_topics
 from integration.throttle_leaks import NAMES as THROTTLES
 
+from gameday.debrief import Course
 from gameday.groups import GroupOffsets, NightDamage
 from gameday.last_known import CONFIG, LastKnownDamage
 from gameday.scenario import GONE, HOLD, KINDS, LAST_KNOWN, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble
@@ -94,6 +95,7 @@ class Stage:
         self._watch = threading.Thread(target=self._look, daemon=True)
         self._began = 0.0
         self._back: dict[tuple[str, str, int], float] = {}
+        self.course = Course()
 
     def prepare(self) -> None:
         """Break what the scenario says, and let Kafka's own tool loose on copies that the player does not see. Fills the texts of the scenario in."""
@@ -298,12 +300,18 @@ class Stage:
             with suppress(RigError):  # a node that ends while it is asked: the next look will tell
                 if self._by_the_clock:
                     self._end_those_of(self.elapsed)
-                for name, night in self.nights.items():
-                    for key, state in self._describe(night).items():
-                        if state.leader >= 0:
-                            self._back.setdefault((name, *key), self.elapsed)
-                        else:
-                            self._back.pop((name, *key), None)
+                self.note({name: self._describe(night) for name, night in self.nights.items()})
+
+    def note(self, states: Mapping[str, Mapping[TopicPartition, PartitionState]]) -> None:
+        """Since when each partition has its leader, and how many have none. A cluster without an answer has no states."""
+        for name, partitions in states.items():
+            for key, state in partitions.items():
+                if state.leader >= 0:
+                    self._back.setdefault((name, *key), self.elapsed)
+                else:
+                    self._back.pop((name, *key), None)
+        offline = sum(state.leader < 0 for partitions in states.values() for state in partitions.values())
+        self.course.look(self.elapsed, offline if all(states.values()) else None)
 
     def let_time_pass(self) -> None:
         """A player waits."""
