@@ -43,8 +43,12 @@ class Course:
             self.without_leader.append((elapsed, count))
 
     def at(self, elapsed: float) -> int | None:
-        """Partitions without a leader at that time."""
-        return next((count for since, count in reversed(self.without_leader) if since <= elapsed), None)
+        """Partitions without a leader at that time. The first look is a moment after the page, and nothing was known to change before it."""
+        return next((count for since, count in reversed(self.without_leader) if since <= elapsed), self.first)
+
+    @property
+    def first(self) -> int | None:
+        return self.without_leader[0][1] if self.without_leader else None
 
     @property
     def end(self) -> float:

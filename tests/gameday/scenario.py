@@ -9,6 +9,9 @@ from random import Random
 from rig import Plot, Roles
 from rig.scenarios import SCENARIOS
 
+ALLOW = "-e kafka_recovery_allow_data_loss=true"
+RECOVER = f"run recover {ALLOW}"
+GONE_FOR_GOOD = "The machine of broker {0} has burnt out, disks and all. There is no copy of them. Do not wait for it."
 TOPICS = ("orders", "payments", "shipments", "clicks", "invoices", "sessions", "prices", "stock-levels")
 OFFSETS = "__consumer_offsets"
 
@@ -20,8 +23,13 @@ def last_known(roles: Roles, index: int) -> Plot:
     return Plot(first_leader=lost, replicas=(lost, *order), base=100, middle=20)
 
 
-LAST_KNOWN = "last_known"
-KINDS = {**SCENARIOS, LAST_KNOWN: last_known}
+def on_the_other_disk(roles: Roles, index: int) -> Plot:
+    """As lagging, but the last in-sync replica is on a disk of its broker that works."""
+    return replace(SCENARIOS["lagging"](roles, index), online=True)
+
+
+LAST_KNOWN, OTHER_DISK = "last_known", "on_the_other_disk"
+KINDS = {**SCENARIOS, LAST_KNOWN: last_known, OTHER_DISK: on_the_other_disk}
 
 # What becomes of a topic's partitions where everything is done right.
 SERVE = "serve"  # the best survivor leads
@@ -80,6 +88,11 @@ class Site:
         return any(loss.kind == LAST_KNOWN for loss in self.losses)
 
     @property
+    def failed_disk(self) -> bool:
+        """Whether the lost broker is alive, and has lost one of its two disks."""
+        return any(loss.kind == OTHER_DISK for loss in self.losses)
+
+    @property
     def topics(self) -> tuple[str, ...]:
         return (*(loss.topic for loss in self.losses), *((OFFSETS,) if self.group_offsets else ()))
 
@@ -109,7 +122,12 @@ class Scenario:
     def lost(self) -> set[tuple[str, int]]:
         """Brokers that do not come back."""
         curable = {(trouble.site, node) for trouble in self.troubles for node in trouble.nodes}
-        return {(site.name, broker) for site in self.sites for broker in site.roles.lost} - curable
+        return {(site.name, broker) for site in self.sites if not site.failed_disk for broker in site.roles.lost} - curable
+
+    @property
+    def failed_disks(self) -> set[tuple[str, int]]:
+        """Brokers that are alive, and have lost one of their disks."""
+        return {(site.name, broker) for site in self.sites if site.failed_disk for broker in site.roles.lost}
 
     def placed(self, paths: Mapping[tuple[str, int], str]) -> Scenario:
         """The same with the paths of disks in its texts. Which paths these are is known when the clusters are there."""

@@ -16,6 +16,7 @@ from integration.breaking import delete_topics
 from integration.throttle_leaks import NAMES as THROTTLES
 
 from gameday.debrief import Course
+from gameday.failed_disk import FailedDiskDamage
 from gameday.groups import GroupOffsets, NightDamage
 from gameday.last_known import CONFIG, LastKnownDamage
 from gameday.scenario import GONE, HOLD, KINDS, LAST_KNOWN, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble
@@ -57,6 +58,7 @@ def settings(site: Site) -> dict[str, Any]:
         "brokers": site.brokers,
         "controllers": site.controllers,
         "elr": True if site.last_known else None,
+        "second_log_dir": site.failed_disk,
         "session_timeout": SESSION_SECONDS,
         "heap": HEAP,
         "properties": PROPERTIES,
@@ -128,7 +130,8 @@ class Stage:
 
     def _break(self, site: Site) -> Night:
         cluster = self.clusters[site.name]
-        damage = (LastKnownDamage if site.last_known else NightDamage)(cluster, site.roles, site.abrupt, site.returns, site.group_offsets)
+        kind = LastKnownDamage if site.last_known else FailedDiskDamage if site.failed_disk else NightDamage
+        damage = kind(cluster, site.roles, site.abrupt, site.returns, site.group_offsets)
         for loss in site.losses:
             damage.add(
                 KINDS[loss.kind], loss.partitions, loss.topic, copies=1 if loss.expected == ONLINE else 2, config=CONFIGS.get(loss.kind)
@@ -180,7 +183,7 @@ class Stage:
         if (site, node) in self.scenario.disks:
             path = self.clusters[site].brokers[node].data_dir
             return f"broker {node} of {site}: its disk is attached to this machine, at {path}. There is no machine that could start Kafka with it"
-        if (site, node) in self.scenario.lost:
+        if (site, node) in self.scenario.lost | self.scenario.failed_disks:
             return f"broker {node} of {site}: there is nothing left to mount"
         if trouble is None:
             return f"broker {node} of {site}: its disk is mounted"

@@ -54,7 +54,7 @@ def summary(scenario: Scenario, course: Course, facts: Facts, card: Card, when: 
 
 def actions(course: Course) -> Iterable[Sequence[str]]:
     """Rows of the timeline. Changes that were made in another terminal show in the last column alone."""
-    yield "0:00", "the page", "", "", number(course.at(0) if course.at(0) is not None else first(course))
+    yield "0:00", "the page", "", "", number(course.first)
     for action in course.actions:
         if action.verb:
             took = f"{action.ended - action.began:.0f} s"
@@ -73,10 +73,6 @@ def points(card: Card) -> Iterable[Sequence[str]]:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """A table of Markdown."""
     return [_row(columns), _row(["---"] * len(columns)), *map(_row, rows)]
-
-
-def first(course: Course) -> int | None:
-    return course.without_leader[0][1] if course.without_leader else None
 
 
 def number(count: int | None) -> str:

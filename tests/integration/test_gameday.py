@@ -21,8 +21,8 @@ import psutil
 import pytest
 from gameday.__main__ import open_game, settle
 from gameday.prompt import Prompt
-from gameday.scenario import CLEAN, HOLD
-from gameday.scenarios import ALLOW, CARELESS, FAMILIES, RECOVER, draw
+from gameday.scenario import ALLOW, CLEAN, HOLD, RECOVER
+from gameday.scenarios import CARELESS, FAMILIES, draw
 from gameday.score import Card, score
 from gameday.stage import Stage, settings
 from rich.console import Console

@@ -112,8 +112,7 @@ class Damage:
         cluster.wait_fenced([roles.ahead])
         self._write("last")
         cluster.terminate(*returning)  # before the others: a controlled shutdown waits until killed brokers are fenced
-        cluster.say(f"the last in-sync replicas die with broker {' and '.join(map(str, roles.lost))}")
-        (cluster.kill if self.abrupt else cluster.terminate)(*roles.lost)
+        self._lose()
         cluster.say(f"brokers {roles.ahead} and {roles.behind} come back")
         cluster.start_node(*roles.survivors)
         held = returning if self.returns else []
@@ -204,6 +203,11 @@ class Damage:
         paused = time.monotonic() - began
         if paused > cluster.session_timeout * 0.8:
             raise RigError(f"the fork took {paused:.1f} s: use fewer partitions, or a longer session timeout, or brokers get fenced by it")
+
+    def _lose(self) -> None:
+        """The last in-sync replicas are lost."""
+        self.cluster.say(f"the last in-sync replicas die with broker {' and '.join(map(str, self.roles.lost))}")
+        (self.cluster.kill if self.abrupt else self.cluster.terminate)(*self.roles.lost)
 
     def _check(self) -> None:
         """Every partition without leader, no survivor a clean candidate, and every survivor's log as long as its plot says."""

@@ -108,7 +108,12 @@ def test_only_changes_are_noted() -> None:
     for moment, count in enumerate((3, 3, 0, 0, None, 0)):
         course.look(float(moment), count)
     assert course.without_leader == [(0.0, 3), (2.0, 0), (4.0, None), (5.0, 0)]
-    assert [course.at(moment) for moment in (-1.0, 1.5, 2.0, 4.5, 9.0)] == [None, 3, 0, None, 0]
+    assert [course.at(moment) for moment in (1.5, 2.0, 4.5, 9.0)] == [3, 0, None, 0]
+
+
+def test_before_the_first_look_it_was_as_at_the_first_look() -> None:
+    late = Course([Action("run plan", 0.1, 100.0)], [(9.0, 3), (60.0, 0)])
+    assert levels(late, 4) == [3, 3, 3, 0] and Course().at(1.0) is None
 
 
 def test_the_watch_counts_partitions_and_knows_a_cluster_that_gives_no_answer() -> None:

@@ -22,6 +22,7 @@ from repository_root import ROOT
 
 SEEDS = st.integers(0, 100_000)
 ANY = st.builds(draw, SEEDS, st.sampled_from(LEVELS))
+(NO_DISK,) = draw(1, only="different_lengths").sites
 OF_EACH_FAMILY = [draw(seed, only=key) for key in FAMILIES for seed in range(3)]
 
 
@@ -63,7 +64,8 @@ def test_the_page_says_how_many_partitions_are_offline_and_nothing_of_the_answer
     shown = " ".join((*scenario.alert, *scenario.colleagues))
     for site in scenario.sites:
         unseen = any(trouble.site == site.name and len(trouble.nodes) > 1 and trouble.kind == "hanging" for trouble in scenario.troubles)
-        offline = sum(loss.partitions for loss in site.losses) + site.group_offsets
+        online = 0 if scenario.key == "old_alarm" else sum(loss.partitions for loss in site.losses if loss.expected == ONLINE)
+        offline = sum(loss.partitions for loss in site.losses) + site.group_offsets - online
         assert unseen or f"kafka-{site.name}: OfflinePartitionsCount = {offline}:" in shown
     for word in (scenario.title, "prefix", "aggressive", "balanced", "recover", "rescue", "replay"):
         assert word not in shown
@@ -77,7 +79,7 @@ def test_only_who_cannot_come_back_is_called_lost(scenario: Scenario) -> None:
     assert not scenario.lost & awaited
     for site in scenario.sites:
         clean = any(loss.expected == CLEAN and loss.kind == "lagging" for loss in site.losses)
-        assert clean != ((site.name, site.roles.lost[0]) in scenario.lost)
+        assert (clean or site.failed_disk) != ((site.name, site.roles.lost[0]) in scenario.lost)
 
 
 @given(ANY)
@@ -152,6 +154,21 @@ def test_the_disk_of_a_lost_machine_is_in_the_inventory_and_has_only_what_the_pl
     (host,) = night_inventory(stage, tmp_path)["kafka_brokers"]["hosts"].items()
     assert host == (f"east-broker-{broker}", {"kafka_cluster": "east", "kafka_broker_id": broker, "kafka_log_dirs": [str(tmp_path)]})
     assert any(host[0] in line and disk_of("east", broker) in line for line in scenario.colleagues)
+
+
+def test_a_broker_with_a_failed_disk_can_be_restarted_and_its_disk_not_mounted() -> None:
+    scenario = draw(1, only="failed_disk")
+    (site,), ((name, broker),) = scenario.sites, scenario.failed_disks
+    done: list[str] = []
+    node = SimpleNamespace(name=f"broker-{broker}")
+    cluster = SimpleNamespace(
+        nodes={broker: node}, paused=list, is_running=lambda _node: True,
+        terminate=lambda _node, seconds: done.append("stopped"), start_node=lambda _node: done.append("started"),
+    )  # fmt: skip
+    stage = Stage(scenario, {name: cluster})  # type: ignore[dict-item]
+    assert "nothing left to mount" in stage.mount(name, broker) and not done
+    assert "it is starting" in stage.restart(name, broker) and done == ["stopped", "started"]
+    assert cluster_settings(site)["second_log_dir"] and not cluster_settings(NO_DISK)["second_log_dir"]
 
 
 def test_every_family_has_a_loss_or_nothing_at_all_to_lose() -> None:
