@@ -115,11 +115,17 @@ def _refusals(facts: Facts) -> Line | None:
     if not rows:
         return None
     wrong = [row for row in rows if row.wrongly_elected]
-    if wrong:
-        given_up = sum(row.achievable - row.kept for row in wrong)
-        why = f"{len(wrong)} of {len(rows)} partitions were elected that should not have been, or not yet: {given_up} records given up"
-    else:
-        why = f"{_count(len(rows))} left alone, as was right"
+    moved = [row for row in wrong if row.expected == ONLINE]
+    elected = [row for row in wrong if row.expected != ONLINE]
+    reasons = []
+    if elected:
+        given_up = sum(row.achievable - row.kept for row in elected)
+        reasons.append(
+            f"{len(elected)} of {len(rows)} partitions were elected that should not have been, or not yet: {given_up} records given up"
+        )
+    if moved:
+        reasons.append(f"{len(moved)} of {len(rows)} had a leader, and have another one")
+    why = "; ".join(reasons) or f"{_count(len(rows))} left alone, as was right"
     return Line("refusals", REFUSALS * (1 - len(wrong) / len(rows)), REFUSALS, why)
 
 

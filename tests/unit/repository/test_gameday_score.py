@@ -99,7 +99,13 @@ def test_an_election_alone_keeps_less_than_one_whose_lost_records_are_written_ag
 
 
 def test_who_touches_what_was_online_has_not_refused() -> None:
-    assert points(score(Facts([partition(ONLINE, moved=True)], 10, PAR)))["refusals"] == 0
+    card = score(Facts([partition(ONLINE, moved=True), partition(HOLD, 1), partition(HOLD, 2, led=True, kept=100)], 10, PAR))
+    assert points(card)["refusals"] == pytest.approx(REFUSALS / 3)
+    why = next(line.why for line in card.lines if line.name == "refusals")
+    assert why == (
+        "1 of 3 partitions were elected that should not have been, or not yet: 30 records given up; 1 of 3 had a leader, and have another one"
+    )
+    assert "elected" not in score(Facts([partition(ONLINE, moved=True)], 10, PAR)).lines[1].why
 
 
 def test_time_counts_from_par_to_three_times_par() -> None:
