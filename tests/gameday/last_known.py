@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+
 from gameday.groups import NightDamage
-from rig import PartitionState, Plot
+from rig import PartitionState, Plot, RigError
 from rig.damage import BULK_SECONDS
 
-CONFIG = {"min.insync.replicas": "2"}  # an ELR has members only if the ISR is smaller
+MIN_ISR = 2  # an ELR has members only if the ISR is smaller
+CONFIG = {"min.insync.replicas": str(MIN_ISR)}
+READABLE_SECONDS = 60
 
 
 class LastKnownDamage(NightDamage):
@@ -30,6 +35,13 @@ class LastKnownDamage(NightDamage):
         cluster.start_node(roles.ahead)
         cluster.wait_unfenced([roles.ahead], seconds=BULK_SECONDS)
         self._check()
+
+    def wait_readable(self, topics: Iterable[str]) -> None:
+        """With an ELR the high watermark stays where it is until the ISR has min.insync.replicas members, and consumers do not get what is above it."""
+        with suppress(RigError):  # a replica that does not come back: then they never get it
+            self.cluster.wait_for_partitions(
+                topics, lambda state: state.leader < 0 or len(state.isr) >= MIN_ISR, "in sync", READABLE_SECONDS
+            )
 
     def as_planned(self, state: PartitionState, _plot: Plot) -> bool:
         known = (state.isr, state.eligible_leader_replicas, state.last_known_elr)

@@ -257,6 +257,7 @@ class Stage:
             if paused:  # what is read now is what the logs hold, not who happens to hang
                 night.cluster.resume(*paused)
                 night.cluster.wait_unfenced(paused & set(night.cluster.brokers))
+            night.damage.wait_readable(night.site.topics)
         rows = [row for night in self.nights.values() for row in self._partitions(night)]
         throttles = [text for night in self.nights.values() for text in _throttles(night.cluster, night.site.topics)]
         stock = {(name, topic): kept for name, night in self.nights.items() for topic, kept in night.stock.items()}
