@@ -1,7 +1,7 @@
 # make help    this list
 # make setup   everything that the rest needs, in .venv, .cache and the user's cache; quick when nothing changed
 # make demo    two real clusters on this machine lose partitions in ways that hurt, and get them back
-# make gameday  a rehearsal: a local fleet breaks, you recover it, and get a score: SEED=7 LEVEL=easy|normal|hard
+# make gameday  a rehearsal: a local fleet breaks, you recover it, and get a score: SEED=7 LEVEL=easy|normal|hard SUMMARY=FILE
 # make check   lint, types, unit tests
 # make test    check, and the same on real Kafka clusters
 # make test-long  what takes too long for every change: all molecule scenarios, a fleet of six clusters, every step at which a run can be killed
@@ -99,9 +99,9 @@ $(AXE): $(wildcard tests/unit/axe/*)
 demo: setup
 	@$(BIN)/python -m demo
 
-# Without SEED= it is another night each time.
+# Without SEED= it is another night each time. SUMMARY= names a file for the summary.
 gameday: setup
-	@$(BIN)/python -m gameday --level $(LEVEL) $(if $(filter-out file,$(origin SEED)),--seed $(SEED))
+	@$(BIN)/python -m gameday --level $(LEVEL) $(if $(filter-out file,$(origin SEED)),--seed $(SEED)) $(if $(SUMMARY),--summary $(SUMMARY))
 
 check: setup
 	@rm -rf .cache/junit

@@ -19,14 +19,14 @@ from integration.spark import connect_server
 from rich.console import Console
 from rich.status import Status
 
-from gameday import scores, telling
+from gameday import scores, summary, telling
 from gameday.prompt import ROOT, Prompt
 from gameday.scenario import Scenario
 from gameday.scenarios import CARELESS, FAMILIES, LEVELS, draw
 from gameday.score import Card, Facts, score
 from gameday.stage import Stage, fleet
-from rig import KafkaCluster, RigError
-from rig.fleet import host_vars, inventory, write_inventory
+from rig import RigError
+from rig.fleet import disks, host_vars, inventory, write_inventory
 from rig.process import Processes
 
 MORE_SEEDS = 10_000
@@ -44,6 +44,9 @@ def parser() -> argparse.ArgumentParser:
     cli.add_argument(
         "--scores", type=Path, metavar="FILE", help=f"append the score there (default: {scores.default_file()}; automatic players: nowhere)"
     )
+    cli.add_argument(
+        "--summary", type=Path, metavar="FILE", help="write a summary of the game there when it has its score: Markdown, for a post-mortem"
+    )
     return cli
 
 
@@ -52,6 +55,8 @@ def main() -> int:
     cli = parser()
     options = cli.parse_args()
     commands = script(cli, options.script) if options.script else None
+    if options.summary and not options.summary.absolute().parent.is_dir():
+        cli.error(f"--summary {options.summary}: its folder does not exist")
     seed = random.SystemRandom().randrange(MORE_SEEDS) if options.seed is None else options.seed
     scenario = draw(seed, options.level, options.scenario)
     if options.play:
@@ -63,7 +68,7 @@ def main() -> int:
     console = Console(highlight=False)
     try:
         with ExitStack() as stack:
-            return game(console, stack, scenario, commands, options.scores)
+            return game(console, stack, scenario, commands, options.scores, options.summary)
     except RigError as problem:
         print(f"gameday: {problem}", file=sys.stderr)
         return 1
@@ -72,7 +77,14 @@ def main() -> int:
         return 130
 
 
-def game(console: Console, stack: ExitStack, scenario: Scenario, commands: list[str] | None, scores_file: Path | None) -> int:
+def game(
+    console: Console,
+    stack: ExitStack,
+    scenario: Scenario,
+    commands: list[str] | None,
+    scores_file: Path | None,
+    summary_file: Path | None,
+) -> int:
     """Everything that is started is on the stack."""
     console.print(
         f"Game day: seed {scenario.seed}, level {scenario.level}. A fleet starts and gets hurt; that takes a minute or two. Ctrl-C ends it."
@@ -92,9 +104,7 @@ def game(console: Console, stack: ExitStack, scenario: Scenario, commands: list[
         stage = Stage(scenario, clusters.clusters, by_the_clock=commands is None)
         stack.callback(stage.close)
         stage.prepare()
-    prompt = open_game(
-        console, scenario, stage, folder / "inventory.yml", workdir, ask=commands is None, kafka_recovery_spark_remote=remote
-    )
+    prompt = open_game(console, stage, folder / "inventory.yml", workdir, ask=commands is None, kafka_recovery_spark_remote=remote)
     if commands is None:
         prompt.converse()
     else:
@@ -103,10 +113,22 @@ def game(console: Console, stack: ExitStack, scenario: Scenario, commands: list[
         console.print("The game has ended, without a score.")
         return 0 if commands is None else 1
     facts, card = settle(console, prompt)
+    if summary_file:
+        summarize(console, summary_file, prompt, facts, card)
     file = scores_file or (scores.default_file() if commands is None else None)
     if file:
         remember(console, file, scenario, facts, card)
     return 0
+
+
+def summarize(console: Console, file: Path, prompt: Prompt, facts: Facts, card: Card) -> None:
+    """Write the summary. If that fails, the game still has its score."""
+    try:
+        summary.write(file, prompt.scenario, prompt.stage.course, facts, card, datetime.now())
+    except OSError as problem:
+        console.print(f"There is no summary: {file}: {problem.strerror}", markup=False, soft_wrap=True)
+        return
+    console.print(f"Summary: {file}", markup=False, soft_wrap=True)
 
 
 def remember(console: Console, file: Path, scenario: Scenario, facts: Facts, card: Card) -> None:
@@ -120,30 +142,29 @@ def remember(console: Console, file: Path, scenario: Scenario, facts: Facts, car
     console.print(f"[dim]{file}[/]", soft_wrap=True)
 
 
-def open_game(
-    console: Console, scenario: Scenario, stage: Stage, inventory_file: Path, workdir: Path, ask: bool, **variables: Any
-) -> Prompt:
+def open_game(console: Console, stage: Stage, inventory_file: Path, workdir: Path, ask: bool, **variables: Any) -> Prompt:
     """Write the inventory, set the clock going and show the page."""
-    write_inventory(inventory_file, night_inventory(stage.clusters, workdir, **variables))
+    write_inventory(inventory_file, night_inventory(stage, workdir, **variables))
     stage.alarm()
-    telling.page(console, scenario)
+    telling.page(console, stage.scenario)
     telling.briefing(console, f"cd {ROOT} && .venv/bin/ansible-playbook streamops.kafka_recovery.plan -i {inventory_file}")
-    return Prompt(console, scenario, stage, inventory_file, ask)
+    return Prompt(console, stage.scenario, stage, inventory_file, ask)
 
 
 def settle(console: Console, prompt: Prompt) -> tuple[Facts, Card]:
     """Look at the clusters, score, and show the card."""
     facts = prompt.stage.facts(prompt.hints)
     card = score(facts)
-    telling.card(console, prompt.scenario, facts, card)
+    telling.card(console, prompt.scenario, prompt.stage.course, facts, card)
     return facts, card
 
 
-def night_inventory(clusters: dict[str, KafkaCluster] | Any, workdir: Path, **variables: Any) -> dict[str, Any]:
+def night_inventory(stage: Stage, workdir: Path, **variables: Any) -> dict[str, Any]:
     """What the playbooks need to know of this night."""
-    content = inventory({name: host_vars(cluster) for name, cluster in clusters.items()})
+    content = inventory({name: host_vars(cluster) for name, cluster in stage.clusters.items()})
     content["kafka_clusters"]["vars"] |= {"kafka_recovery_workdir": str(workdir), **VARIABLES, **variables}
-    return content
+    attached = [(stage.clusters[site], broker) for site, broker in stage.scenario.disks]
+    return content | (disks(attached) if attached else {})
 
 
 def scratch(stack: ExitStack) -> Path:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka import TopicPartition as Assigned
 from confluent_kafka.admin import AdminClient
 
 from gameday.scenario import OFFSETS
 from rig import Damage, KafkaCluster, NewTopic, Roles
+from rig.damage import Kept
 
 GROUPS = {"base": 24, "middle": 10, "last": 6}  # groups that commit at each stage
 ASK_SECONDS = 30
@@ -57,10 +60,18 @@ class GroupOffsets:
 class NightDamage(Damage):
     """Damage, with `groups` that lose their coordinator where that is wanted."""
 
-    def __init__(self, cluster: KafkaCluster, roles: Roles, abrupt: bool, group_offsets: bool) -> None:
-        super().__init__(cluster, roles, abrupt)
+    def __init__(self, cluster: KafkaCluster, roles: Roles, abrupt: bool, returns: bool, group_offsets: bool) -> None:
+        super().__init__(cluster, roles, abrupt, returns)
         self.groups: GroupOffsets | None = None
         self._wanted = group_offsets
+
+    def kept(self, topics: Iterable[str]) -> dict[str, Kept]:
+        names = list(topics)
+        self.wait_readable(names)
+        return super().kept(names)
+
+    def wait_readable(self, topics: Iterable[str]) -> None:
+        """Wait until consumers get all that the leaders of these topics have. They do at once, where one replica in sync is enough."""
 
     def _create_topics(self) -> None:
         super()._create_topics()

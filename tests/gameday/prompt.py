@@ -16,13 +16,17 @@ from rich.table import Table
 from rich.text import Text
 
 from gameday import telling
+from gameday.debrief import Action
 from gameday.scenario import Scenario
 from gameday.stage import UP, Stage
 from rig import RigError, keeper, stock
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "streamops.kafka_recovery."
-PLAYBOOKS = tuple(sorted(path.stem for path in (ROOT / "playbooks").glob("*.yml")))
+# What `run` takes. Those of the collection, and one that operators write themselves, from docs/record-replay.md.
+PLAYBOOKS = {path.stem: f"{PREFIX}{path.stem}" for path in sorted((ROOT / "playbooks").glob("*.yml"))} | {
+    "replay": "tests/gameday/replay.yml"
+}
 WAIT_SECONDS = 300.0
 COMMANDS = ("run", "status", "wait", "mount", "restart", "page", "hint", "done", "quit")
 SETTLED_LOOKS = 3
@@ -40,6 +44,7 @@ class Prompt(cmd.Cmd):
         self.console, self.scenario, self.stage, self.inventory = console, scenario, stage, inventory
         self.hints = 0
         self.ended: str | None = None  # "done" or "quit"
+        self._code: int | None = None  # of the program that a command ran
         self._ask, self._interrupted = ask, False
 
     def play(self, commands: Iterable[str]) -> None:
@@ -65,11 +70,14 @@ class Prompt(cmd.Cmd):
         return line
 
     def onecmd(self, line: str) -> bool:
+        began, self._code = self.stage.elapsed, None
         try:
             return bool(super().onecmd(line))
         except RigError as problem:  # a cluster that does not do what was asked: the night goes on
             self._say(str(problem))
             return False
+        finally:
+            self.stage.course.actions.append(Action(line.strip(), began, self.stage.elapsed, self._code))
 
     def do_help(self, line: str) -> None:
         """help [COMMAND]: all commands, or what one of them does"""
@@ -95,14 +103,14 @@ class Prompt(cmd.Cmd):
         except ValueError as problem:
             self._say(f"This cannot be read: {problem or 'nothing to run'}. For example: run plan")
             return
-        if first == "ansible-playbook" and rest:
+        if Path(first).name == "ansible-playbook" and rest:
             # The commands that playbooks show name the playbook last.
             first = rest.pop(next((place for place, word in enumerate(rest) if word.startswith(PREFIX)), 0))
         name = first.removeprefix(PREFIX)
         if name in STOCK:
             self._stock_tool(rest)
         elif name in PLAYBOOKS:
-            self._playbook(f"{PREFIX}{name}", rest)
+            self._playbook(PLAYBOOKS[name], rest)
         else:
             self._say(f"There is no playbook {first}. There are: {', '.join(PLAYBOOKS)}; and Kafka's own kafka-leader-election")
 
@@ -198,7 +206,7 @@ class Prompt(cmd.Cmd):
         argv = [str(Path(sys.executable).parent / "ansible-playbook"), playbook, *inventory, *options]
         self._echo("ansible-playbook", *argv[1:])
         sys.stdout.flush()
-        code = _run(argv)
+        self._code = code = _run(argv)
         self._say(f"exit code {code}{': something is held or has failed, see above' if code else ''}")
 
     def _stock_tool(self, options: list[str]) -> None:
@@ -218,6 +226,7 @@ class Prompt(cmd.Cmd):
                 self._say(str(problem))
                 continue
             self._say((done.stdout + done.stderr).strip())
+            self._code = done.returncode
             self._say(f"exit code {done.returncode}")
 
     def _hand(self, line: str, act: Callable[[str, int], str], brokers: bool = False) -> None:

@@ -1,19 +1,32 @@
-"""What may be wrong tonight. Pure: a seed and a level give one scenario, always the same."""
+"""What may be wrong tonight. Pure: a seed and a level give one scenario, always the same. Scenarios in which a disk decides are in disk_scenarios."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
 
-from gameday.scenario import CLEAN, HOLD, OFFSETS, ONLINE, SERVE, Dice, Loss, Scenario, Site, Trouble, offline
+from gameday.disk_scenarios import failed_disk, last_known_leader, lost_disk, no_survivor, unmounted_disk
+from gameday.scenario import (
+    CLEAN,
+    GONE_FOR_GOOD,
+    HOLD,
+    OFFSETS,
+    ONLINE,
+    RECOVER,
+    RESCUE,
+    SERVE,
+    Dice,
+    Loss,
+    Scenario,
+    Site,
+    Trouble,
+    offline,
+)
 from rig import Plot, Roles
 
 LEVELS = ("easy", "normal", "hard")
 FIRST_CONTROLLER = 101
-RECOVER = "run recover -e kafka_recovery_allow_data_loss=true"
 CARELESS = ("run kafka-leader-election --election-type unclean --all-topic-partitions", "done")
-
-GONE_FOR_GOOD = "The machine of broker {0} has burnt out, disks and all. There is no copy of them. Do not wait for it."
 
 
 def different_lengths(dice: Dice) -> dict[str, object]:
@@ -36,27 +49,6 @@ def different_lengths(dice: Dice) -> dict[str, object]:
             "Kafka's own tool takes the first live replica of the assignment, which in most of these partitions is the shorter one.",
         ),
         "docs": ("docs/decisions.md", "docs/loss.md"),
-    }
-
-
-def unmounted_disk(dice: Dice) -> dict[str, object]:
-    """The last in-sync replica lies on a disk that can be mounted again."""
-    site = Site("east", roles := dice.roles(), dice.losses(("lagging", CLEAN), ("lagging", CLEAN)), abrupt=False)
-    (lost,) = roles.lost
-    return {
-        "title": "The disk of the last in-sync replica can be mounted again",
-        "sites": (site,),
-        "troubles": (Trouble("unmounted", "east", (lost,)),),
-        "alert": (offline(site), f"kafka-east: broker {lost} has no heartbeat"),
-        "colleagues": (f"Storage: the volume of broker {lost} was detached by mistake. It is intact. Ask, and we attach it.",),
-        "notes": {("east", lost): "machine up, /data not mounted"},
-        "hints": ("An election gives up what only the lost broker has. Is it lost?", f"mount {lost}, then wait"),
-        "best": ("run plan", f"mount {lost}", "wait", "done"),
-        "why": (
-            f"Broker {lost} was the last in-sync replica: it has every acknowledged record. Once its disk is mounted it leads again, and no record is lost.",
-            "Every election before that loses what the survivors had not copied, for good: the broker truncates its log when it follows another leader.",
-        ),
-        "docs": ("docs/decisions.md", "docs/kip-966.md"),
     }
 
 
@@ -281,8 +273,12 @@ FAMILIES: dict[str, tuple[str, Callable[[Dice], dict[str, object]]]] = {
     "coming_back": ("normal", coming_back),
     "forks_to_hold": ("normal", forks_to_hold),
     "group_offsets": ("normal", group_offsets),
+    "failed_disk": ("normal", failed_disk),
     "hanging": ("normal", hanging),
+    "last_known_leader": ("normal", last_known_leader),
+    "no_survivor": ("normal", no_survivor),
     "forks_to_decide": ("hard", forks_to_decide),
+    "lost_disk": ("hard", lost_disk),
     "no_quorum": ("hard", no_quorum),
     "two_clusters": ("hard", two_clusters),
 }
@@ -309,6 +305,6 @@ def worth(plot: Plot, loss: Loss, roles: Roles) -> tuple[int, int, int]:
     held = [count for broker, count in survivors.items() if broker in plot.replicas]
     if loss.expected == ONLINE:
         return everything, everything, everything
-    if loss.expected in {CLEAN, HOLD}:
-        return everything, everything, min(held)
+    if loss.expected in {CLEAN, HOLD, RESCUE}:
+        return everything, everything, min(held, default=0)
     return everything, max(held, default=0), min(held, default=0)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gameday.scenario import CLEAN, GONE, HOLD, ONLINE, SERVE
+from gameday.scenario import CLEAN, GONE, HOLD, ONLINE, RESCUE, SERVE
 
 RECORDS, REFUSALS, SERVICE, TIME, TIDY = 40, 20, 20, 10, 10
 HINT = 5  # points that a hint costs
 TOO_LATE = 3  # times par
+LED = (SERVE, CLEAN, ONLINE, RESCUE)  # partitions that have a leader where everything is done right
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def score(facts: Facts) -> Card:
 
 
 def _records(facts: Facts) -> Line | None:
-    rows = facts.expected(SERVE, CLEAN, ONLINE)
+    rows = facts.expected(*LED)
     if not rows:
         return None
     share = sum(row.share for row in rows) / len(rows)
@@ -114,16 +115,22 @@ def _refusals(facts: Facts) -> Line | None:
     if not rows:
         return None
     wrong = [row for row in rows if row.wrongly_elected]
-    if wrong:
-        given_up = sum(row.achievable - row.kept for row in wrong)
-        why = f"{len(wrong)} of {len(rows)} partitions were elected that should not have been, or not yet: {given_up} records given up"
-    else:
-        why = f"{_count(len(rows))} left alone, as was right"
+    moved = [row for row in wrong if row.expected == ONLINE]
+    elected = [row for row in wrong if row.expected != ONLINE]
+    reasons = []
+    if elected:
+        given_up = sum(row.achievable - row.kept for row in elected)
+        reasons.append(
+            f"{len(elected)} of {len(rows)} partitions were elected that should not have been, or not yet: {given_up} records given up"
+        )
+    if moved:
+        reasons.append(f"{len(moved)} of {len(rows)} had a leader, and have another one")
+    why = "; ".join(reasons) or f"{_count(len(rows))} left alone, as was right"
     return Line("refusals", REFUSALS * (1 - len(wrong) / len(rows)), REFUSALS, why)
 
 
 def _service(facts: Facts) -> Line | None:
-    rows = facts.expected(SERVE, CLEAN, ONLINE)
+    rows = facts.expected(*LED)
     if not rows:
         return None
     led = sum(row.led for row in rows)
@@ -132,7 +139,7 @@ def _service(facts: Facts) -> Line | None:
 
 
 def _time(facts: Facts) -> Line:
-    rows = facts.expected(SERVE, CLEAN, ONLINE)
+    rows = facts.expected(*LED)
     if not all(row.led for row in rows):
         return Line("time", 0, TIME, "not all of them came back")
     late = max(0.0, facts.seconds - facts.par) / (facts.par * (TOO_LATE - 1))

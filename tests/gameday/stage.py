@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections import Counter
@@ -14,11 +15,14 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from integration.breaking import delete_topics
 from integration.throttle_leaks import NAMES as THROTTLES
 
+from gameday.debrief import Course
+from gameday.failed_disk import FailedDiskDamage
 from gameday.groups import GroupOffsets, NightDamage
-from gameday.scenario import GONE, HOLD, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble
+from gameday.last_known import CONFIG, LastKnownDamage
+from gameday.scenario import GONE, HOLD, KINDS, LAST_KNOWN, OFFSETS, ONLINE, SERVE, Scenario, Site, Trouble
 from gameday.scenarios import worth
 from gameday.score import Facts, PartitionFacts, same_order
-from rig import KafkaCluster, PartitionState, RigError, TopicPartition, elect_unclean
+from rig import KafkaCluster, NewTopic, PartitionState, RigError, TopicPartition, elect_unclean
 from rig.fleet import Fleet
 from rig.nodes import silent
 from rig.rpc import Unanswered
@@ -31,9 +35,13 @@ HEAP = "256m"
 SESSION_SECONDS = 6.0  # longer than this machine is busy, shorter than anybody wants to wait
 PROPERTIES = {
     "offsets.topic.num.partitions": 1,
+    # A replay writes in transactions, and their topic must be there although brokers are lost.
+    "transaction.state.log.num.partitions": 1,
+    "transaction.state.log.replication.factor": 2,
     "num.recovery.threads.per.data.dir": 2,
     "initial.broker.registration.timeout.ms": 300_000,  # on a busy machine a broker may take more than Kafka's minute to register
 }
+CONFIGS = {LAST_KNOWN: CONFIG}  # of topics, by the kind of their damage
 UP, NO_DATA = "up", "no data"
 IN_WORDS = {
     "unfenced": UP,
@@ -49,6 +57,8 @@ def settings(site: Site) -> dict[str, Any]:
     return {
         "brokers": site.brokers,
         "controllers": site.controllers,
+        "elr": True if site.last_known else None,
+        "second_log_dir": site.failed_disk,
         "session_timeout": SESSION_SECONDS,
         "heap": HEAP,
         "properties": PROPERTIES,
@@ -87,13 +97,17 @@ class Stage:
         self._watch = threading.Thread(target=self._look, daemon=True)
         self._began = 0.0
         self._back: dict[tuple[str, str, int], float] = {}
+        self.course = Course()
 
     def prepare(self) -> None:
-        """Break what the scenario says, and let Kafka's own tool loose on copies that the player does not see."""
+        """Break what the scenario says, and let Kafka's own tool loose on copies that the player does not see. Fills the texts of the scenario in."""
         for site in self.scenario.sites:
             self.nights[site.name] = self._break(site)
         for trouble in self.troubles:
             self._begin(trouble)
+        # A broker has one log dir here.
+        paths = {(site, broker): str(self.clusters[site].brokers[broker].data_dir) for site, broker in self.scenario.disks}
+        self.scenario = self.scenario.placed(paths)
 
     def alarm(self) -> None:
         """The clock runs."""
@@ -116,9 +130,15 @@ class Stage:
 
     def _break(self, site: Site) -> Night:
         cluster = self.clusters[site.name]
-        damage = NightDamage(cluster, site.roles, site.abrupt, site.group_offsets)
+        kind = LastKnownDamage if site.last_known else FailedDiskDamage if site.failed_disk else NightDamage
+        damage = kind(cluster, site.roles, site.abrupt, site.returns, site.group_offsets)
         for loss in site.losses:
-            damage.add(loss.kind, loss.partitions, loss.topic, copies=1 if loss.expected == ONLINE else 2)
+            damage.add(
+                KINDS[loss.kind], loss.partitions, loss.topic, copies=1 if loss.expected == ONLINE else 2, config=CONFIGS.get(loss.kind)
+            )
+        if any(name == site.name for name, _broker in self.scenario.disks):
+            # Kafka would make it when it is first asked for, with replicas on the lost broker, whose disk has no log of them.
+            cluster.create_topics([NewTopic(OFFSETS, [site.roles.survivors], {"cleanup.policy": "compact"})])
         damage.inflict()
         copies = damage.topics(copy=1)
         stock = {}
@@ -127,8 +147,15 @@ class Stage:
             elect_unclean(cluster, damage.plots(copies))
             stock = {case.topics[0]: damage.kept([case.topics[1]])[case.topics[1]].kept for case in damage.cases if len(case.topics) > 1}
             delete_topics(cluster, copies)
+            self.wipe(site, copies)
         before = {(state.topic, state.partition): state for state in cluster.describe(*site.topics)}
         return Night(site, cluster, damage, damage.groups, stock, before)
+
+    def wipe(self, site: Site, topics: Iterable[str]) -> None:
+        """Remove the logs of these topics from disks that are read: the player would find topics there that the game has never had."""
+        disks = [self.clusters[name].brokers[broker].data_dir for name, broker in self.scenario.disks if name == site.name]
+        for folder in [path for disk in disks for topic in topics for path in disk.glob(f"{topic}-[0-9]*")]:
+            shutil.rmtree(folder)
 
     def _begin(self, trouble: Trouble) -> None:
         cluster = self.clusters[trouble.site]
@@ -153,7 +180,10 @@ class Stage:
     def mount(self, site: str, node: int) -> str:
         """Have a disk mounted; returns what those who do it say."""
         trouble = self._trouble(site, node, "unmounted")
-        if (site, node) in self.scenario.lost:
+        if (site, node) in self.scenario.disks:
+            path = self.clusters[site].brokers[node].data_dir
+            return f"broker {node} of {site}: its disk is attached to this machine, at {path}. There is no machine that could start Kafka with it"
+        if (site, node) in self.scenario.lost | self.scenario.failed_disks:
             return f"broker {node} of {site}: there is nothing left to mount"
         if trouble is None:
             return f"broker {node} of {site}: its disk is mounted"
@@ -227,6 +257,7 @@ class Stage:
             if paused:  # what is read now is what the logs hold, not who happens to hang
                 night.cluster.resume(*paused)
                 night.cluster.wait_unfenced(paused & set(night.cluster.brokers))
+            night.damage.wait_readable(night.site.topics)
         rows = [row for night in self.nights.values() for row in self._partitions(night)]
         throttles = [text for night in self.nights.values() for text in _throttles(night.cluster, night.site.topics)]
         stock = {(name, topic): kept for name, night in self.nights.items() for topic, kept in night.stock.items()}
@@ -273,12 +304,18 @@ class Stage:
             with suppress(RigError):  # a node that ends while it is asked: the next look will tell
                 if self._by_the_clock:
                     self._end_those_of(self.elapsed)
-                for name, night in self.nights.items():
-                    for key, state in self._describe(night).items():
-                        if state.leader >= 0:
-                            self._back.setdefault((name, *key), self.elapsed)
-                        else:
-                            self._back.pop((name, *key), None)
+                self.note({name: self._describe(night) for name, night in self.nights.items()})
+
+    def note(self, states: Mapping[str, Mapping[TopicPartition, PartitionState]]) -> None:
+        """Since when each partition has its leader, and how many have none. A cluster without an answer has no states."""
+        for name, partitions in states.items():
+            for key, state in partitions.items():
+                if state.leader >= 0:
+                    self._back.setdefault((name, *key), self.elapsed)
+                else:
+                    self._back.pop((name, *key), None)
+        offline = sum(state.leader < 0 for partitions in states.values() for state in partitions.values())
+        self.course.look(self.elapsed, offline if all(states.values()) else None)
 
     def let_time_pass(self) -> None:
         """A player waits."""

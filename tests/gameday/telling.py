@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -10,11 +10,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from gameday.debrief import Course, timeline
 from gameday.scenario import Scenario
 from gameday.score import Card, Facts
 from gameday.stage import UP, Stage
 
 STYLES = {UP: "green", "down": "red"}
+RECORD_COLUMNS = ("cluster", "topic", "acknowledged", "can be read", "best play", "Kafka's tool*")
+STOCK_NOTE = "kafka-leader-election.sh --election-type unclean, run on a copy of the topics before the page"
 
 
 def page(console: Console, scenario: Scenario) -> None:
@@ -53,8 +56,8 @@ def status(console: Console, stage: Stage) -> None:
     console.print(f"{stage.elapsed:.0f} s since the page")
 
 
-def card(console: Console, scenario: Scenario, facts: Facts, result: Card) -> None:
-    """The score, what would have been best, and why."""
+def card(console: Console, scenario: Scenario, course: Course, facts: Facts, result: Card) -> None:
+    """The score, what happened, what would have been best, and why."""
     console.print()
     console.rule(f"seed {scenario.seed}, level {scenario.level}: {scenario.title}")
     table = Table("", "points", "of", "why", title="Score card", title_justify="left")
@@ -67,7 +70,8 @@ def card(console: Console, scenario: Scenario, facts: Facts, result: Card) -> No
     table.add_row("[bold]total[/]", f"[bold]{result.total}[/]", "[bold]100[/]", "")
     console.print(table)
     console.print(records(facts))
-    console.print("* kafka-leader-election.sh --election-type unclean, run on a copy of the topics before the page", style="dim")
+    console.print(f"* {STOCK_NOTE}", style="dim")
+    timeline(console, course)
     console.print("[bold]The best play[/]")
     for command in scenario.best:
         console.print(Text(f"  {command}", style="cyan"), soft_wrap=True)
@@ -79,22 +83,20 @@ def card(console: Console, scenario: Scenario, facts: Facts, result: Card) -> No
 
 def records(facts: Facts) -> Table:
     """Acknowledged records by topic: kept, the best that could be had, and what Kafka's own tool kept on a copy."""
-    table = Table(
-        "cluster",
-        "topic",
-        "acknowledged",
-        "can be read",
-        "best play",
-        "Kafka's tool*",
-        title="Records",
-        title_justify="left",
-    )
+    table = Table(*RECORD_COLUMNS, title="Records", title_justify="left")
+    for row in record_rows(facts):
+        table.add_row(*row)
+    return table
+
+
+def record_rows(facts: Facts) -> Iterable[tuple[str, ...]]:
+    """The rows of that table."""
     topics = dict.fromkeys((row.site, row.topic) for row in facts.partitions)
     for site, topic in topics:
         rows = [row for row in facts.partitions if (row.site, row.topic) == (site, topic)]
         best = sum(row.achievable for row in rows)
         held = all(row.expected == "hold" for row in rows)
-        table.add_row(
+        yield (
             site,
             topic,
             str(sum(row.acknowledged for row in rows)),
@@ -102,7 +104,6 @@ def records(facts: Facts) -> Table:
             "held: all of it may come back" if held else str(best),
             str(facts.stock.get((site, topic), "-")),
         )
-    return table
 
 
 def earlier(console: Console, games: Sequence[dict[str, Any]]) -> None:

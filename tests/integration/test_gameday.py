@@ -21,7 +21,7 @@ import psutil
 import pytest
 from gameday.__main__ import open_game, settle
 from gameday.prompt import Prompt
-from gameday.scenario import HOLD
+from gameday.scenario import ALLOW, CLEAN, HOLD, RECOVER
 from gameday.scenarios import CARELESS, FAMILIES, draw
 from gameday.score import Card, score
 from gameday.stage import Stage, settings
@@ -46,7 +46,7 @@ def night(spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         try:
             stage.prepare()
             console, file = Console(highlight=False, width=140), folder / "inventory.yml"
-            yield open_game(console, NIGHT, stage, file, folder, ask=False, kafka_recovery_spark_remote=spark_remote)
+            yield open_game(console, stage, file, folder, ask=False, kafka_recovery_spark_remote=spark_remote)
         finally:
             stage.close()
 
@@ -110,6 +110,8 @@ def test_a_game_without_a_player_is_refused_before_anything_starts(tmp_path: Pat
     assert done.returncode == 2 and "--play" in done.stderr
     done = game(tmp_path, "--script", str(tmp_path / "missing"))
     assert done.returncode == 2 and "missing: No such file" in done.stderr
+    done = game(tmp_path, "--play", "best", "--summary", str(tmp_path / "missing" / "game.md"))
+    assert done.returncode == 2 and "its folder does not exist" in done.stderr
 
 
 @pytest.mark.long
@@ -119,16 +121,48 @@ def test_the_best_player_gets_full_marks(family: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done
     (card,) = cards(tmp_path)
     assert {name for name, (points, of) in card["lines"].items() if points < of} <= {"time"}, done.stdout
+    if family == "lost_disk":
+        assert "is safe to start" in done.stdout and "exit code 2" not in done.stdout, done.stdout
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("family", ["different_lengths", "unmounted_disk", "forks_to_decide"])
+@pytest.mark.parametrize("family", ["different_lengths", "unmounted_disk", "forks_to_decide", "last_known_leader"])
 def test_the_careless_player_loses_records(family: str, tmp_path: Path) -> None:
-    done = game(tmp_path, "--scenario", family, "--play", "careless")
+    summary = tmp_path / "game.md"
+    done = game(tmp_path, "--scenario", family, "--play", "careless", "--summary", str(summary))
     assert done.returncode == 0, done
     (card,) = cards(tmp_path)
     points, of = card["lines"]["records kept"]
     assert points < of and card["total"] < 100, done.stdout
+    # What Kafka's own tool has kept on copies it keeps in the game, too.
+    rows = [line.strip("| ").split(" | ") for line in summary.read_text().splitlines() if line.startswith("| east |")]
+    assert [kept for *_, kept, _best, _stock in rows] == [stock for *_, stock in rows] != [], rows
+
+
+@pytest.mark.long
+def test_an_empty_leader_gives_up_what_a_disk_would_have_brought_back(tmp_path: Path) -> None:
+    scenario = draw(1, only="no_survivor")
+    (site,) = scenario.sites
+    alone = next(loss.topic for loss in site.losses if loss.expected == CLEAN)
+    forced = {"kafka_recovery_lost_brokers": [*site.roles.lost, 4], "kafka_recovery_revive_empty": [{"topic": alone}]}
+    script, summary = tmp_path / "script", tmp_path / "game.md"
+    script.write_text(f"{RECOVER}\nrun revive {ALLOW} -e '{json.dumps(forced)}'\nmount 4\nwait 20\ndone\n")
+    done = game(tmp_path, "--scenario", "no_survivor", "--script", str(script), "--summary", str(summary))
+    assert done.returncode == 0, done
+    (card,) = cards(tmp_path)
+    assert {name for name, (points, of) in card["lines"].items() if points < of} - {"time"} == {"records kept", "refusals"}, done.stdout
+    assert card["lines"]["refusals"][0] == 0
+    assert f"**{card['total']} of 100 points**" in summary.read_text() and f"run revive {ALLOW}" in summary.read_text()
+
+
+@pytest.mark.long
+def test_an_election_alone_keeps_less_than_the_disk_has(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(f"{RECOVER}\ndone\n")
+    done = game(tmp_path, "--scenario", "lost_disk", "--script", str(script))
+    assert done.returncode == 0, done
+    (card,) = cards(tmp_path)
+    assert {name for name, (points, of) in card["lines"].items() if points < of} - {"time"} == {"records kept"}, done.stdout
 
 
 def cards(tmp_path: Path) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 from kafka.errors import for_code
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
     CreateTopicsRequest,
     DescribeClusterRequest,
     DescribeQuorumRequest,
@@ -144,6 +145,19 @@ def reorder_replicas(node: Address, orders: Mapping[TopicPartition, Sequence[int
         for topic in answer.responses:
             for row in topic.partitions:
                 _raise_for(row, f"reordering the replicas of {topic.name}-{row.partition_index}")
+
+
+def move_logs(broker: Address, path: str, partitions: Iterable[TopicPartition], seconds: float) -> None:
+    """Have a broker move its logs of these partitions to this log directory. It goes on by itself when this returns."""
+    kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    topics = [
+        kind.AlterReplicaLogDirTopic(name=topic, partitions=[number for _topic, number in keys])
+        for topic, keys in itertools.groupby(sorted(partitions), key=lambda key: key[0])
+    ]
+    answer = ask(broker, AlterReplicaLogDirsRequest[2](dirs=[kind(path=path, topics=topics)]), seconds)
+    for topic in answer.results:
+        for row in topic.partitions:
+            _raise_for(row, f"moving the log of {topic.topic_name}-{row.partition_index} to {path}")
 
 
 def _creatable(topic: NewTopic) -> Any:

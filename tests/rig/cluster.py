@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import FETCHING_WITHIN
@@ -237,6 +238,16 @@ class KafkaCluster(Nodes):
     def reorder_replicas(self, orders: Mapping[TopicPartition, Sequence[int]]) -> None:
         """Change the order of partitions' replicas, and nothing else about them."""
         self.ask(lambda node: admin.reorder_replicas(node, orders, WORK_SECONDS))
+
+    def move_logs(self, broker_id: int, log_dir: Path, partitions: Iterable[TopicPartition]) -> None:
+        """Have a broker move its logs of these partitions to one of its log directories, and wait until they are there."""
+        wanted, node = list(partitions), self.brokers[broker_id]
+        admin.move_logs((config.HOST, node.replication_port or 0), str(log_dir), wanted, WORK_SECONDS)
+
+        def elsewhere() -> str:
+            return ", ".join(f"{topic}-{number}" for topic, number in wanted if not log_dir.joinpath(f"{topic}-{number}").is_dir())
+
+        self.wait_until(elsewhere, f"logs not moved to {log_dir}", WORK_SECONDS)
 
     @cached_property
     def writer(self) -> clients.Writer:

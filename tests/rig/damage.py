@@ -45,11 +45,13 @@ class Damage:
     On one cluster damage can follow damage: `inflict` first brings every broker back.
     """
 
-    def __init__(self, cluster: KafkaCluster, roles: Roles | None = None, abrupt: bool = True) -> None:
-        """`abrupt`: the last in-sync replicas die by SIGKILL, else by controlled shutdown (which is noticed at once, however long the session timeout)."""
+    def __init__(self, cluster: KafkaCluster, roles: Roles | None = None, abrupt: bool = True, returns: bool = True) -> None:
+        """`abrupt`: the last in-sync replicas die by SIGKILL, else by controlled shutdown (which is noticed at once, however long the session timeout).
+        `returns`: the returning broker is started, and held on its way. Else it stays down."""
         self.cluster = cluster
         self.roles = roles or Roles()
         self.abrupt = abrupt
+        self.returns = returns
         self.cases: list[Case] = []
 
     def add(
@@ -110,15 +112,21 @@ class Damage:
         cluster.wait_fenced([roles.ahead])
         self._write("last")
         cluster.terminate(*returning)  # before the others: a controlled shutdown waits until killed brokers are fenced
-        cluster.say(f"the last in-sync replicas die with broker {' and '.join(map(str, roles.lost))}")
-        (cluster.kill if self.abrupt else cluster.terminate)(*roles.lost)
+        self._lose()
         cluster.say(f"brokers {roles.ahead} and {roles.behind} come back")
         cluster.start_node(*roles.survivors)
-        cluster.start_held(*returning)
+        held = returning if self.returns else []
+        cluster.start_held(*held)
         cluster.wait_unfenced(roles.survivors, seconds=BULK_SECONDS)
-        cluster.wait_fetching(*returning)
+        cluster.wait_fetching(*held)
         self._check()
         cluster.say(f"damage of {len(self.plots())} partitions done after {time.monotonic() - began:.1f} s")
+
+    def as_planned(self, state: PartitionState, plot: Plot) -> bool:
+        """Whether a partition is as it must be when all is done."""
+        if plot.online:
+            return state.leader >= 0
+        return state.leader < 0 and bool(state.clean_candidates) and not state.clean_candidates & set(self.roles.survivors)
 
     def kept(self, topics: Iterable[str]) -> dict[str, Kept]:
         """Read these topics back and count, per topic, the acknowledged values that are still there. A partition without leader counts as lost."""
@@ -196,17 +204,20 @@ class Damage:
         if paused > cluster.session_timeout * 0.8:
             raise RigError(f"the fork took {paused:.1f} s: use fewer partitions, or a longer session timeout, or brokers get fenced by it")
 
+    def _lose(self) -> None:
+        """The last in-sync replicas are lost."""
+        self.cluster.say(f"the last in-sync replicas die with broker {' and '.join(map(str, self.roles.lost))}")
+        (self.cluster.kill if self.abrupt else self.cluster.terminate)(*self.roles.lost)
+
     def _check(self) -> None:
         """Every partition without leader, no survivor a clean candidate, and every survivor's log as long as its plot says."""
         plots = self.plots()
-        survivors = set(self.roles.survivors)
+        topics = {topic for topic, _partition in plots}
 
         def done(state: PartitionState) -> bool:
-            if plots[state.topic, state.partition].online:
-                return state.leader >= 0
-            return state.leader < 0 and bool(state.clean_candidates) and not state.clean_candidates & survivors
+            return self.as_planned(state, plots[state.topic, state.partition])
 
-        self.cluster.wait_for_partitions({topic for topic, _partition in plots}, done, "as the damage wants it", seconds=WORK_SECONDS)
+        self.cluster.wait_for_partitions(topics, done, "as the damage wants it", seconds=WORK_SECONDS)
         for broker_id in self.roles.survivors:
             expected = {key: ends[broker_id] for key, plot in plots.items() if broker_id in (ends := plot.log_end_offsets(self.roles))}
             found = self.cluster.log_end_offsets(broker_id, expected)

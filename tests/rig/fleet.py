@@ -1,6 +1,6 @@
 """Several clusters side by side, and the Ansible inventory that describes them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -56,16 +56,7 @@ class Fleet:
     def inventory(self) -> dict[str, Any]:
         """The inventory that the playbooks want: one host per cluster in the group kafka_clusters, one per broker's disk in kafka_brokers, all right here."""
         clusters = inventory({name: host_vars(cluster) for name, cluster in self.clusters.items()})
-        disks = {
-            f"{name}-broker-{broker_id}": {
-                "kafka_cluster": name,
-                "kafka_broker_id": broker_id,
-                "kafka_log_dirs": list(map(str, node.log_dirs)),
-            }
-            for name, cluster in self.clusters.items()
-            for broker_id, node in cluster.brokers.items()
-        }
-        return clusters | {"kafka_brokers": {"vars": {"ansible_connection": "local"}, "hosts": disks}}
+        return clusters | disks([(cluster, broker_id) for cluster in self.clusters.values() for broker_id in cluster.brokers])
 
 
 def host_vars(cluster: KafkaCluster) -> dict[str, str]:
@@ -75,6 +66,19 @@ def host_vars(cluster: KafkaCluster) -> dict[str, str]:
         "kafka_controller_bootstrap_servers": cluster.controller_bootstrap_servers,
         "kafka_security_protocol": cluster.settings.security.protocol,
     }
+
+
+def disks(brokers: Iterable[tuple[KafkaCluster, int]]) -> dict[str, Any]:
+    """The group of hosts that have the disks of these brokers. All of them are this one."""
+    hosts = {
+        f"{cluster.name}-broker-{broker_id}": {
+            "kafka_cluster": cluster.name,
+            "kafka_broker_id": broker_id,
+            "kafka_log_dirs": list(map(str, cluster.brokers[broker_id].log_dirs)),
+        }
+        for cluster, broker_id in brokers
+    }
+    return {"kafka_brokers": {"vars": {"ansible_connection": "local"}, "hosts": hosts}}
 
 
 def inventory(hosts: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

@@ -95,6 +95,13 @@ def clean_returning(roles: Roles, index: int) -> Plot:
     return Plot(first_leader=roles.returning, replicas=(roles.returning, *order), base=100, middle=20, last=10)
 
 
+def alone_returning(roles: Roles, index: int) -> Plot:
+    """The only replica is on a broker that was shut down, and may come back."""
+    if roles.returning is None:
+        raise ValueError("the scenario alone_returning needs a returning broker")
+    return Plot(first_leader=roles.returning, replicas=(roles.returning,), base=100)
+
+
 def already_online(roles: Roles, index: int) -> Plot:
     """The last in-sync replica is back, so there is a clean leader and nothing to do."""
     return Plot(first_leader=roles.ahead, replicas=(roles.ahead, roles.behind), base=100, middle=20, online=True)
@@ -117,6 +124,7 @@ SCENARIOS: dict[str, Scenario] = {
     "forked": forked,
     "no_survivor": no_survivor,
     "clean_returning": clean_returning,
+    "alone_returning": alone_returning,
     "already_online": already_online,
     "many": many,
 }

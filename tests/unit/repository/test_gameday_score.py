@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from gameday import scores
-from gameday.scenario import CLEAN, GONE, HOLD, ONLINE, SERVE
+from gameday.scenario import CLEAN, GONE, HOLD, ONLINE, RESCUE, SERVE
 from gameday.scenarios import draw
 from gameday.score import HINT, RECORDS, REFUSALS, SERVICE, TIDY, TIME, Card, Facts, PartitionFacts, same_order, score
 from hypothesis import given
@@ -33,7 +33,7 @@ def points(card: Card) -> dict[str, float]:
     return {line.name: line.points for line in card.lines}
 
 
-@given(st.lists(st.sampled_from([SERVE, CLEAN, HOLD, ONLINE, GONE]), min_size=1))
+@given(st.lists(st.sampled_from([SERVE, CLEAN, HOLD, ONLINE, RESCUE, GONE]), min_size=1))
 def test_a_player_who_did_everything_right_has_full_marks(expected: list[str]) -> None:
     card = score(Facts([partition(kind, number) for number, kind in enumerate(expected)], seconds=PAR, par=PAR))
     assert card.total == 100
@@ -43,7 +43,7 @@ def test_a_player_who_did_everything_right_has_full_marks(expected: list[str]) -
 NUMBERS = st.integers(0, 130)
 ROWS = st.builds(
     PartitionFacts,
-    st.just("east"), st.just("t"), st.integers(0, 9), st.sampled_from([SERVE, CLEAN, HOLD, ONLINE, GONE]),
+    st.just("east"), st.just("t"), st.integers(0, 9), st.sampled_from([SERVE, CLEAN, HOLD, ONLINE, RESCUE, GONE]),
     st.just(130), st.integers(100, 130), st.integers(0, 100), NUMBERS, st.booleans(), st.booleans(), st.booleans(),
 )  # fmt: skip
 FACTS = st.builds(Facts, st.lists(ROWS, min_size=1), st.floats(0, 10_000), st.just(PAR), st.integers(0, 2), st.lists(st.text(), max_size=2))
@@ -92,8 +92,20 @@ def test_an_election_while_the_clean_leader_was_coming_costs_refusal_and_records
     assert [points(never)[name] for name in ("records kept", "service", "time")] == [0, 0, 0]
 
 
+def test_an_election_alone_keeps_less_than_one_whose_lost_records_are_written_again() -> None:
+    alone = score(Facts([partition(RESCUE, kept=120)], 10, PAR))
+    assert points(alone) == {"records kept": pytest.approx(RECORDS * 20 / 30), "service": SERVICE, "time": TIME, "left as found": TIDY}
+    assert points(score(Facts([partition(RESCUE, kept=130)], 10, PAR)))["records kept"] == RECORDS
+
+
 def test_who_touches_what_was_online_has_not_refused() -> None:
-    assert points(score(Facts([partition(ONLINE, moved=True)], 10, PAR)))["refusals"] == 0
+    card = score(Facts([partition(ONLINE, moved=True), partition(HOLD, 1), partition(HOLD, 2, led=True, kept=100)], 10, PAR))
+    assert points(card)["refusals"] == pytest.approx(REFUSALS / 3)
+    why = next(line.why for line in card.lines if line.name == "refusals")
+    assert why == (
+        "1 of 3 partitions were elected that should not have been, or not yet: 30 records given up; 1 of 3 had a leader, and have another one"
+    )
+    assert "elected" not in score(Facts([partition(ONLINE, moved=True)], 10, PAR)).lines[1].why
 
 
 def test_time_counts_from_par_to_three_times_par() -> None:
