@@ -19,12 +19,7 @@ class LastKnownDamage(NightDamage):
 
     def inflict(self) -> None:
         cluster, roles = self.cluster, self.roles
-        cluster.heal()
-        self._create_topics()
-        self._write_base()
-        self._remove_behind()
-        cluster.wait_fenced([roles.behind])
-        self._write("middle")
+        self._write_until_one_survivor_left()
         for broker_id in (*roles.lost, roles.ahead):
             cluster.kill(broker_id)
             if broker_id in roles.lost:

@@ -101,12 +101,7 @@ class Damage:
         began = time.monotonic()
         used = {broker_id for plot in self.plots().values() for broker_id in plot.replicas}
         returning = [broker_id for broker_id in used if broker_id == roles.returning]
-        cluster.heal()
-        self._create_topics()
-        self._write_base()
-        self._remove_behind()
-        cluster.wait_fenced([roles.behind])
-        self._write("middle")
+        self._write_until_one_survivor_left()
         cluster.say(f"broker {roles.ahead} leaves the ISRs")
         cluster.terminate(roles.ahead)
         cluster.wait_fenced([roles.ahead])
@@ -121,6 +116,15 @@ class Damage:
         cluster.wait_fetching(*held)
         self._check()
         cluster.say(f"damage of {len(self.plots())} partitions done after {time.monotonic() - began:.1f} s")
+
+    def _write_until_one_survivor_left(self) -> None:
+        """Bring every broker back, write what both survivors hold, and after one of them has left what only the other one holds."""
+        self.cluster.heal()
+        self._create_topics()
+        self._write_base()
+        self._remove_behind()
+        self.cluster.wait_fenced([self.roles.behind])
+        self._write("middle")
 
     def as_planned(self, state: PartitionState, plot: Plot) -> bool:
         """Whether a partition is as it must be when all is done."""
