@@ -19,6 +19,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.par
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reassignment import OngoingReassignment
 
 SIZE = 1000  # bytes of a partition
+EMPTY_DISK = (1_000_000_000, 1_000_000_000)  # free and all bytes
 REGISTERED = frozenset(range(1, 7))
 Answer = tuple[str | None, str | None]
 
@@ -91,7 +92,7 @@ class Moved:
             broker: LogDirs(
                 None,
                 {key: self._held(key, broker) for key in self.states if broker in self.states[key].replicas and key in (keys or ())},
-                *self.disks.get(broker, (None, None)),
+                *self.disks.get(broker, EMPTY_DISK),
                 offline=(),
             )
             for broker in brokers

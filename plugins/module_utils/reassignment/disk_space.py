@@ -15,19 +15,55 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.reassignm
 
 
 class Disk(NamedTuple):
-    """One broker's log dirs: bytes of its replicas, and of all volumes together, None if unknown (before Kafka 3.3)."""
+    """One broker's log dirs: bytes of its replicas, and of all volumes together, None if unknown (before Kafka 3.3).
+
+    error  Kafka's name, if the broker refused to describe them
+    """
 
     sizes: Mapping[TopicPartition, int]
     usable_bytes: int | None = None
     total_bytes: int | None = None
+    error: str | None = None
 
 
 def read_disks(cluster: LogDirSource, moves: Collection[Move], states: Mapping[TopicPartition, PartitionState]) -> dict[int, Disk]:
-    """Return the log dirs of the brokers that send or get a replica of these moves. A broker that does not answer is absent."""
+    """Return the log dirs of the brokers that send or get a replica of these moves. A broker that does not answer is absent.
+
+    A broker that is busy with an outage may miss the time limit once, so it is asked twice.
+    """
     copying = [move for move in moves if move.adding and move.key in states]
     brokers = {broker for move in copying for broker in (*move.adding, states[move.key].leader) if broker >= 0}
-    found = cluster.log_dirs(brokers, sorted({move.key for move in copying})) if brokers else {}
-    return {broker: Disk(dirs.sizes, dirs.usable_bytes, dirs.total_bytes) for broker, dirs in found.items()}
+    keys = sorted({move.key for move in copying})
+    found = cluster.log_dirs(brokers, keys) if brokers else {}
+    if silent := brokers - found.keys():
+        found = {**found, **cluster.log_dirs(silent, keys)}
+    return {broker: Disk(dirs.sizes, dirs.usable_bytes, dirs.total_bytes, dirs.error) for broker, dirs in found.items()}
+
+
+def silent_brokers(
+    moves: Collection[Move], states: Mapping[TopicPartition, PartitionState], disks: Mapping[int, Disk]
+) -> dict[TopicPartition, str]:
+    """Return the partitions that would be copied to or from a broker that has not described its log dirs, each with the reason. Pure."""
+    found = {}
+    for move in moves:
+        leader = states[move.key].leader if move.key in states else -1
+        silent = [broker for broker in (*move.adding, leader) if broker >= 0 and broker not in disks] if move.adding else []
+        if silent:
+            found[move.key] = (
+                f"broker {silent[0]} did not answer when it was asked for its log directories, so it is not known whether there is room for "
+                "what is copied; run again when it answers, or leave this partition out"
+            )
+    return found
+
+
+def not_checked(disks: Mapping[int, Disk]) -> list[str]:
+    """Return a warning for each broker of which room or sizes are not known, although it answered. Pure."""
+    return [
+        f"it was not checked whether there is room for what broker {broker} sends or gets: "
+        + (f"it refuses to describe its log directories ({disk.error})" if disk.error else "it does not report its free disk space")
+        for broker, disk in sorted(disks.items())
+        if disk.error or disk.usable_bytes is None or disk.total_bytes is None
+    ]
 
 
 def full_brokers(

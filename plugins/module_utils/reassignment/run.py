@@ -136,15 +136,20 @@ class ReassignmentTask:
         self._results = results.predict_results(self._verdicts, params["wait"])
 
     def _refuse_full_brokers(self) -> None:
-        """Refuse moves to brokers without room for all that they would copy."""
+        """Refuse moves to brokers without room for all that they would copy, and those of brokers that do not answer what they have."""
         moves = [verdict.move for verdict in self._verdicts if verdict.action in (SUBMIT, MOVING) and verdict.move]
         try:
             disks = disk_space.read_disks(self._cluster, moves, self._states)
         except RecoveryError as error:
             self.warnings.append(f"it was not checked whether brokers have room for what they copy: {error}")
             return
+        self.warnings += disk_space.not_checked(disks)
+        silent = disk_space.silent_brokers(moves, self._states, disks)
         full = disk_space.full_brokers(moves, self._states, disks, self._params["max_disk_percent"])
-        self._verdicts = [validate.refuse_brokers(verdict, kafka_errors.KAFKA_STORAGE_ERROR, full) for verdict in self._verdicts]
+        self._verdicts = [
+            validate.refuse_unknown(validate.refuse_brokers(verdict, kafka_errors.KAFKA_STORAGE_ERROR, full), silent)
+            for verdict in self._verdicts
+        ]
 
     def predict(self) -> None:
         """Check what the real run depends on: permissions, its throttle, other runs, files of the workdir. Changes nothing.

@@ -294,6 +294,12 @@ def refuse_brokers(verdict: Verdict, error: str, messages: Mapping[int, str]) ->
     return replace(verdict, action=REFUSED, error=error, message=messages[refused[0]]) if refused else verdict
 
 
+def refuse_unknown(verdict: Verdict, messages: Mapping[TopicPartition, str]) -> Verdict:
+    """Return the verdict, REFUSED if its move would begin and `messages` says why a broker's room for it is not known."""
+    message = messages.get(verdict.move.key) if verdict.move and verdict.action == SUBMIT else None
+    return replace(verdict, action=REFUSED, error=kafka_errors.REQUEST_TIMED_OUT, message=message) if message else verdict
+
+
 def judge_cancellations(
     keys: Iterable[TopicPartition] | None,
     states: Mapping[TopicPartition, PartitionState],

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from reassignment_tasks import ALL, DEFAULTS, TARGET, IntRange, cluster_with, task
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.log_dirs import LogDirs
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import RecoveryError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import BROKER, TOPIC, Refusal, Resource
@@ -207,6 +208,47 @@ def test_moves_are_made_although_no_broker_reports_its_disks(cluster: Any, tmp_p
     assert (
         work.warnings == ["it was not checked whether brokers have room for what they copy: the answers are too large"] and not work.refused
     )
+
+
+@pytest.mark.parametrize("silent", [1, 4])
+def test_nothing_is_copied_while_a_broker_does_not_answer_what_it_has(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: int
+) -> None:
+    described = cluster.log_dirs
+    monkeypatch.setattr(  # the leader, or a broker that gets a replica; it is not fenced yet
+        cluster, "log_dirs", lambda brokers, keys: described(set(brokers) - {silent}, keys)
+    )
+    found = task(cluster, tmp_path, {("t", 0): TARGET})
+    assert found["errors"] == {"REQUEST_TIMED_OUT": 1} and f"broker {silent} did not answer" in found["msg"], found
+    assert not found["changed"] and not cluster.requests
+    assert task(cluster, tmp_path, {("t", 0): (3, 2, 1)})["summary"]["reassigned"] == 1, "another order copies nothing"
+
+
+def test_a_broker_that_misses_the_time_limit_once_is_asked_again(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described, asked = cluster.log_dirs, []
+
+    def late(brokers: Any, keys: Any) -> Any:
+        asked.append(set(brokers))
+        return {broker: dirs for broker, dirs in described(brokers, keys).items() if broker != 1 or len(asked) > 1}
+
+    monkeypatch.setattr(cluster, "log_dirs", late)
+    cluster.disks = {4: (999, 10_000)}
+    found = task(cluster, tmp_path, {("t", 0): TARGET})
+    assert found["errors"] == {"KAFKA_STORAGE_ERROR": 1} and asked == [{1, 4}, {1}]
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [("CLUSTER_AUTHORIZATION_FAILED", "refuses to describe its log directories (CLUSTER"), (None, "does not report its free disk space")],
+)
+def test_a_broker_that_does_not_say_what_room_it_has_is_named(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str | None, says: str
+) -> None:
+    monkeypatch.setattr(cluster, "log_dirs", lambda brokers, _keys: {broker: LogDirs(error, {}, None, None, ()) for broker in brokers})
+    work = ReassignmentTask(cluster, tmp_path, DEFAULTS, {("t", 0): TARGET})
+    work.judge()
+    assert not work.refused and [row.count(says) for row in work.warnings] == [1, 1], work.warnings
+    assert "broker 1 sends" in work.warnings[0] and "broker 4 sends" in work.warnings[1]
 
 
 def test_what_is_copied_already_needs_no_room(cluster: Any, tmp_path: Path) -> None:
