@@ -31,18 +31,24 @@ options:
     type: list
     elements: dict
     required: true
-positional: hostvars, brokers, judged
+  run:
+    description: The present run, as the variable C(kafka_recovery_present_run) of the role P(streamops.kafka_recovery.common#role) has it.
+    type: dict
+    required: true
+positional: hostvars, brokers, judged, run
 """
 
 EXAMPLES = r"""
 - name: Show which brokers are safe to start
   ansible.builtin.debug:
-    msg: "{{ (broker_ids | streamops.kafka_recovery.rescue_messages(hostvars, disks.brokers, judged.results)).lines }}"
+    msg: "{{ (broker_ids | streamops.kafka_recovery.rescue_messages(hostvars, disks.brokers, judged.results, kafka_recovery_present_run)).lines }}"
 """
 
 RETURN = r"""
 _value:
-  description: C(lines) about all brokers, and C(failure), a sentence on those that must not be started. It is empty if there are none.
+  description:
+    - C(lines) about all brokers, and C(failure), a sentence on those that must not be started. It is empty if there are none.
+    - If there are none, and records were saved, the last line is the command that counts what can be written again.
   type: dict
 """
 
@@ -50,13 +56,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages import rescued_disks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 
 def rescue_messages(
-    broker_ids: Mapping[str, int], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
+    broker_ids: Mapping[str, int],
+    hostvars: Mapping[str, Any],
+    brokers: Iterable[Mapping[str, Any]],
+    judged: Iterable[Mapping[str, Any]],
+    run: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return `lines` and `failure`, as RETURN documents them."""
-    return rescued_disks.rescue_lines(broker_ids, hostvars, brokers, judged)
+    return rescued_disks.rescue_lines(broker_ids, hostvars, brokers, judged, PresentRun.from_variables(run))
 
 
 class FilterModule:

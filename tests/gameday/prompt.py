@@ -23,10 +23,8 @@ from rig import RigError, keeper, stock
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "streamops.kafka_recovery."
-# What `run` takes. Those of the collection, and one that operators write themselves, from docs/record-replay.md.
-PLAYBOOKS = {path.stem: f"{PREFIX}{path.stem}" for path in sorted((ROOT / "playbooks").glob("*.yml"))} | {
-    "replay": "tests/gameday/replay.yml"
-}
+# What `run` takes.
+PLAYBOOKS = {path.stem: f"{PREFIX}{path.stem}" for path in sorted((ROOT / "playbooks").glob("*.yml"))}
 WAIT_SECONDS = 300.0
 COMMANDS = ("run", "status", "wait", "mount", "restart", "page", "hint", "done", "quit")
 SETTLED_LOOKS = 3

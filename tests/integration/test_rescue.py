@@ -91,6 +91,12 @@ def rescue(west: Operator, inventory_file: Path, *options: str) -> Played:
     return play("streamops.kafka_recovery.rescue", inventory_file, *options, variables=variables)
 
 
+def replay(west: Operator, inventory_file: Path, **options: Any) -> Played:
+    variables = {"workdir": str(west.workdir), "replay_run_id": "1", **options}
+    named = {f"kafka_recovery_{name}": value for name, value in variables.items()}
+    return play("streamops.kafka_recovery.replay", inventory_file, variables=named)
+
+
 def saved(west: Operator, workdir: Path | None = None) -> bytes:
     folder = (workdir or west.workdir) / "saved/1" / west.name
     pieces = [piece for piece in read_pieces(folder, west.cluster.cluster_id, whole=True) if piece.topic == TOPIC]
@@ -117,6 +123,16 @@ def test_a_lost_disk_is_saved_before_its_broker_is_started(west: Operator, bare_
     assert saved(west) == expected and verdict(west)["safe_to_start"]
     assert not (west.workdir / "rescue" / west.name / f"copy-{LOST}").exists()
     assert log.written() == {}, "the cluster is unchanged"
+
+    west.cluster.start_node(LOST)
+    west.cluster.wait_unfenced([LOST])
+    command = next(line for line in played.said.splitlines() if line.strip().endswith(".replay"))
+    assert "kafka_recovery_replay_run_id=1" in command and "allow_data_loss" not in command
+    counted, written, again = (replay(west, hosts, allow_data_loss=allowed) for allowed in (False, True, True))
+    assert "50 saved records would be written again" in counted.said, counted
+    assert "50 saved records written again, 0 already there" in written.said and "50 already there" in again.said, (written, again)
+    assert "-e kafka_recovery_allow_data_loss=true" in counted.said and "-e kafka_recovery_allow_data_loss=true" not in written.said
+    assert [one.returncode for one in (counted, written, again)] == [0, 0, 0]
 
 
 def test_four_numbers_say_what_became_of_lost_records_until_all_are_replayed(west: Operator) -> None:

@@ -18,6 +18,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_lists import dry_run, names, summary
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun, keys_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.replays import HOW_TO_COUNT, count_command
 
 # To name a partition of this topic is to consent to its loss.
 _TRANSACTIONS = "__transaction_state"
@@ -74,7 +75,7 @@ def result_lines(election: Mapping[str, Any], run: PresentRun, allow_data_loss: 
         _headline(election, run, allow_data_loss),
         *_restored_lines(election["repaired"]),
         *election["given_up"]["text"],
-        *_saved_lines(election.get("saved_records"), run.check_mode or not allow_data_loss),
+        *_saved_lines(election, run, run.check_mode or not allow_data_loss),
         *([] if run.check_mode else disk_lines(election.get("save_disks_of") or [], run)),
         *_other_lines(election, run.cluster),
     ]
@@ -93,8 +94,9 @@ def _restored_lines(partitions: Sequence[str]) -> list[str]:
     return [f"Restored the replica order of {count(len(partitions), 'partition')} that a killed run had changed: {names}"]
 
 
-def _saved_lines(saved: Mapping[str, Any] | None, dry_run: bool) -> list[str]:
-    """Return what was saved, or would be, before survivors truncate it. `saved`: `saved_records` of `kafka_designated_election`."""
+def _saved_lines(election: Mapping[str, Any], run: PresentRun, dry_run: bool) -> list[str]:
+    """Return what was saved, or would be, before survivors truncate it, and how to write it again if no disk must be read first."""
+    saved = election.get("saved_records")
     if not saved or saved["path"] is None:
         return []
     replicas = count(saved["replicas"], "replica")
@@ -103,8 +105,9 @@ def _saved_lines(saved: Mapping[str, Any] | None, dry_run: bool) -> list[str]:
         return [
             f"Before the elections, records of {replicas} would be saved in {saved['path']}: {count(saved['offsets'], 'offset')}, {size}"
         ]
-    use = "To look at them: docs/saved-records.md. To write them to their partitions again: docs/record-replay.md" if saved["saved"] else ""
-    return [f"Records of {number(saved['saved'])} of {replicas} that truncate their logs are saved in {saved['path']}. {use}".rstrip()]
+    line = f"Records of {number(saved['saved'])} of {replicas} that truncate their logs are saved in {saved['path']}"
+    # A rescue shows the command, too. It may save more.
+    return [f"{line}. {HOW_TO_COUNT}", count_command(run)] if saved["saved"] and not election.get("save_disks_of") else [line]
 
 
 def disk_lines(brokers: Sequence[int], run: PresentRun) -> list[str]:

@@ -8,24 +8,53 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, spaced
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, spaced, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 SHOWN = 20
+HOW_TO_COUNT = "To count what can be written again (docs/record-replay.md):"
+_CONSENT = "kafka_recovery_allow_data_loss"
 
 
-def replay_lines(replayed: Mapping[str, Any], allowed: bool = False) -> list[str]:
-    """Return what came of each partition. `replayed`: the result of `kafka_record_replay`.
+def screen(replayed: Mapping[str, Any], allowed: bool, run: PresentRun) -> dict[str, Any]:
+    """Return as `lines` what came of each partition, and after a dry run the command that writes. `failure`: one sentence, empty if nothing is left to do.
 
-    allowed  whether records were written: not in a dry run, and not to propose the replay
+    replayed  the result of `kafka_record_replay`
+    allowed   whether records were written: not in a dry run, and not to propose the replay
     """
     counts = replayed["counts"]
     skipped = ", ".join(f"{number} {spaced(reason)}" for reason, number in counts["skipped"].items() if number)
     number = counts["replayed"] if allowed else counts["left"]
     first = f"{count(number, 'saved record')} {'written again' if allowed else 'would be written again'}, {counts['already_there']} already there"
-    unwritten = "To be proposed, nothing was written. " if replayed.get("proposal_path") else "Dry run, nothing was written. "
+    proposed = bool(replayed.get("proposal_path"))
+    unwritten = "To be proposed, nothing was written. " if proposed else "Dry run, nothing was written. "
     rows = [row for row in replayed["partitions"] if row["reason"]]
-    return [
+    lines = [
         f"{'' if allowed else unwritten}{first}{f', not written: {skipped}' if skipped else ''}",
         *(f"{row['topic']}-{row['partition']}: {row['reason']}" for row in rows[:SHOWN]),
         *(["and more"] if len(rows) > SHOWN else []),
+        *([] if allowed or proposed or not counts["left"] else _write_lines(run)),
+    ]
+    return {"lines": lines, "failure": _failure(counts, run.cluster) if allowed else ""}
+
+
+def count_command(run: PresentRun) -> str:
+    """Return the command that counts which records that this run has saved would be written again. It writes nothing."""
+    # It does not repeat that data loss is allowed.
+    return run.commands.line("replay", run.cluster, {"kafka_recovery_replay_run_id": run.run_id}, without=[_CONSENT])
+
+
+def _failure(counts: Mapping[str, Any], cluster: str) -> str:
+    left, unreadable = counts["left"], counts["unreadable"]
+    if left:
+        return f"{count(left, 'saved record')} of {cluster} {verb(left, 'is', 'are')} not written again. Why is shown above; then run again"
+    if unreadable:
+        return f"Consumers that read committed records do not get {count(unreadable, 'record')} of {cluster}. Why is shown above"
+    return ""
+
+
+def _write_lines(run: PresentRun) -> list[str]:
+    return [
+        "Consumers get them after the newest records. docs/record-replay.md says when not to do it. To write them:",
+        run.commands.line(run.playbook or "replay", run.cluster, {_CONSENT: "true"}),
     ]

@@ -10,12 +10,20 @@ from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.errors import error_line
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, verb
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.replays import HOW_TO_COUNT, count_command
 
 
 def rescue_lines(
-    broker_ids: Mapping[str, int], hostvars: Mapping[str, Any], brokers: Iterable[Mapping[str, Any]], judged: Iterable[Mapping[str, Any]]
+    broker_ids: Mapping[str, int],
+    hostvars: Mapping[str, Any],
+    brokers: Iterable[Mapping[str, Any]],
+    judged: Iterable[Mapping[str, Any]],
+    run: PresentRun,
 ) -> dict[str, Any]:
     """Return `lines` about all brokers, by id, and `failure`: a sentence on those that must not be started, or must not have been. Empty if there are none.
+
+    If there are none, and records are saved, the last line is the command that counts what can be written again.
 
     broker_ids  of the hosts with disks, in their order
     brokers     of the result of `kafka_lost_disk_info`
@@ -38,7 +46,8 @@ def rescue_lines(
         unsafe += [] if safe else [name]
     number = f"{len(unsafe)} of {count(len(broker_ids), 'broker')} {verb(len(unsafe), 'is', 'are')}"
     failure = f"{number} not known to be safe to start: {', '.join(unsafe)}" if unsafe else ""
-    return {"lines": lines, "failure": failure}
+    saved = any(result.get("counts", {}).get("saved") for result in results.values())
+    return {"lines": [*lines, *([HOW_TO_COUNT, count_command(run)] if saved and not failure else [])], "failure": failure}
 
 
 def _saved(result: Mapping[str, Any]) -> str:

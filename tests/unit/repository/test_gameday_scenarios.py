@@ -120,13 +120,6 @@ def test_a_command_that_a_playbook_shows_can_be_run_as_it_is(line: str, monkeypa
     assert ran == [("streamops.kafka_recovery.plan", ["-i", "hosts.yml", "--limit", "east"])]
 
 
-def test_the_playbook_that_operators_write_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[str] = []
-    monkeypatch.setattr(Prompt, "_playbook", lambda _self, playbook, _options: ran.append(playbook))
-    Prompt.__new__(Prompt).do_run("replay -e kafka_recovery_replay_run_id=night")
-    assert [(ROOT / playbook).is_file() for playbook in ran] == [True]
-
-
 @given(ANY)
 def test_the_path_of_a_disk_is_named_by_colleagues_as_soon_as_it_is_known(scenario: Scenario) -> None:
     paths = {disk: f"/disks/{number}" for number, disk in enumerate(scenario.disks)}

@@ -30,7 +30,7 @@ SITUATIONS = {
     "the majority of the controllers is lost": r"ansible-playbook streamops\.kafka_recovery\.plan ",
     "a run was interrupted": r"ansible-playbook streamops\.kafka_recovery\.cleanup ",
     "a permission is denied": r"kafka-acls\.sh .* --operation Alter --cluster",
-    "records were truncated, and must be put back": r"ansible-playbook replay\.yml .*--check --diff",
+    "records were truncated, and must be put back": r"ansible-playbook streamops\.kafka_recovery\.replay ",
 }
 
 

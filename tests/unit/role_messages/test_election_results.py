@@ -114,7 +114,7 @@ def test_partitions_that_the_run_did_not_select_are_counted(others: int, line: s
             RUN,
             None,
             "Records of 1 of 2 replicas that truncate their logs are saved in /w/saved/1/east. "
-            "To look at them: docs/saved-records.md. To write them to their partitions again: docs/record-replay.md",
+            "To count what can be written again (docs/record-replay.md):",
         ),
     ],
 )
@@ -128,7 +128,10 @@ def test_what_is_saved_or_would_be_is_shown(run: PresentRun, bytes_at_most: int 
         "bytes": 3,
         "bytes_at_most": bytes_at_most,
     }
-    assert line in election_results.result_lines({**ELECTION, "saved_records": saved}, run, True)
+    lines = election_results.result_lines({**ELECTION, "saved_records": saved}, run, True)
+    assert line in lines and lines[-1].endswith(".replay") != run.check_mode
+    with_disks = election_results.result_lines({**ELECTION, "saved_records": saved, "save_disks_of": [1]}, run, True)
+    assert not any(text.endswith(".replay") for text in with_disks), "these are read first"
     assert "saved" not in "".join(election_results.result_lines({**ELECTION, "saved_records": {**saved, "path": None}}, run, True))
 
 

@@ -9,12 +9,62 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.replays import replay_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.playbook_command import Playbooks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.replays import count_command, screen
 
-COUNTS: dict[str, Any] = {"replayed": 0, "left": 5, "already_there": 2, "skipped": {"aborted": 0, "not_chosen": 1}}
+COUNTS: dict[str, Any] = {"replayed": 0, "left": 5, "already_there": 2, "unreadable": 0, "skipped": {"aborted": 0, "not_chosen": 1}}
+RUN = PresentRun(
+    "east",
+    run_id="night",
+    commands=Playbooks(["hosts.yml"], run_options=["-e", "kafka_recovery_allow_data_loss=true", "-e", "@mine.yml"]),
+)
 
 
-@pytest.mark.parametrize(("path", "begin"), [(None, "Dry run"), ("/w/proposed_replays/1/east.json", "To be proposed")])
-def test_a_proposal_is_not_called_a_dry_run(path: str | None, begin: str) -> None:
-    (line,) = replay_lines({"counts": COUNTS, "partitions": [], "proposal_path": path})
+def shown(counts: dict[str, Any], allowed: bool = False, reasons: tuple[str, ...] = (), **result: Any) -> tuple[list[str], str]:
+    rows = [{"topic": "orders", "partition": number, "reason": reason} for number, reason in enumerate(reasons)]
+    found = screen({"counts": {**COUNTS, **counts}, "partitions": rows, **result}, allowed, RUN)
+    return found["lines"], found["failure"]
+
+
+@pytest.mark.parametrize(("path", "begin", "commands"), [(None, "Dry run", 1), ("/w/proposed_replays/1/east.json", "To be proposed", 0)])
+def test_a_proposal_is_not_called_a_dry_run(path: str | None, begin: str, commands: int) -> None:
+    (line, *rest), failure = shown({}, proposal_path=path)
     assert line == f"{begin}, nothing was written. 5 saved records would be written again, 2 already there, not written: 1 not chosen"
+    assert len([text for text in rest if text.startswith("ansible-playbook")]) == commands and not failure
+
+
+def test_a_dry_run_ends_with_the_command_that_writes() -> None:
+    lines, _failure = shown({})
+    assert "docs/record-replay.md says when not to do it" in lines[-2]
+    assert lines[-1] == (
+        "ansible-playbook -i hosts.yml -e @mine.yml --limit east -e kafka_recovery_allow_data_loss=true streamops.kafka_recovery.replay"
+    )
+    assert len(shown({"left": 0})[0]) == 1, "nothing is left to write"
+
+
+def test_the_command_that_counts_writes_nothing_although_the_run_was_allowed_to_lose_data() -> None:
+    assert count_command(RUN) == (
+        "ansible-playbook -i hosts.yml -e @mine.yml --limit east -e kafka_recovery_replay_run_id=night streamops.kafka_recovery.replay"
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ({"left": 1}, "1 saved record of east is not written again"),
+        ({"left": 0, "unreadable": 2}, "do not get 2 records of east"),
+        ({"left": 0}, ""),
+    ],
+)
+def test_a_replay_fails_if_records_are_left_or_cannot_be_read(counts: dict[str, Any], says: str) -> None:
+    lines, failure = shown({"replayed": 4, **counts}, True, ("the log no longer reaches back",))
+    assert says in failure and bool(says) == bool(failure)
+    assert (
+        lines[0].startswith("4 saved records written again") and lines[1] == "orders-0: the log no longer reaches back" and len(lines) == 2
+    )
+
+
+def test_only_twenty_partitions_are_listed() -> None:
+    lines, _failure = shown({"left": 0}, reasons=("why",) * 21)
+    assert len(lines) == 22 and lines[-1] == "and more"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.rescued_disks import rescue_lines
 
 COUNTS = {"partitions": 3, "saved": 1, "not_saved": 0, "offsets": 50, "live_replicas": 0, "clean_leader": 0}
@@ -17,13 +18,16 @@ def lines(
 ) -> tuple[str, bool]:
     """All lines of one broker, and whether it is unsafe."""
     results = [{"item": "disk-1", **judged}] if judged else []
-    found = rescue_lines({"disk-1": 1}, {"disk-1": variables or {}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results)
+    found = rescue_lines(
+        {"disk-1": 1}, {"disk-1": variables or {}}, [{"broker_id": 1, "alive": alive, "warning": warning}], results, PresentRun("east")
+    )
     return "\n".join(found["lines"]), bool(found["failure"])
 
 
 def test_a_broker_is_safe_only_if_its_disk_was_judged_so() -> None:
     safe = {"safe_to_start": True, "counts": COUNTS, "path": "/saved", "reasons": [], "partitions": []}
     assert lines(safe)[1] is False and "/saved" in lines(safe)[0]
+    assert lines(safe)[0].endswith(".replay") and ".replay" not in lines({**safe, "counts": {**COUNTS, "saved": 0}})[0]
     assert lines({**safe, "safe_to_start": False, "reasons": ["one partition"]}) == (
         "broker 1 (disk-1) is not safe to start: one partition",
         True,
@@ -79,7 +83,11 @@ def test_brokers_that_are_not_safe_are_named_once_in_the_order_of_their_ids() ->
     hosts = {"c": 4, "a": 10, "b": 2}
     brokers = [{"broker_id": one, "alive": False, "warning": None} for one in hosts.values()]
     found = rescue_lines(
-        hosts, {host: {} for host in hosts}, brokers, [{"item": host, **(safe if host == "b" else unsafe)} for host in hosts]
+        hosts,
+        {host: {} for host in hosts},
+        brokers,
+        [{"item": host, **(safe if host == "b" else unsafe)} for host in hosts],
+        PresentRun("east"),
     )
     assert [line.partition(" is")[0] for line in found["lines"]] == ["broker 2 (b)", "broker 4 (c)", "broker 10 (a)"]
     assert found["failure"] == "2 of 3 brokers are not known to be safe to start: broker 4 (c), broker 10 (a)"
