@@ -17,6 +17,7 @@ from simulation.cluster import SimulatedCluster
 from simulation.events import Events
 from simulation.expected_orders import SENT_SECONDS, ExpectedOrders
 from simulation.judged_elections import Change, Election
+from simulation.kept_verdicts import KeptVerdicts
 from simulation.kraft import NO_LEADER, Key, Partition
 from simulation.leaders import Leaders
 from simulation.logs import Batch, Log
@@ -51,6 +52,7 @@ class Judges:
         self._cluster, self._events, self._gives_up = cluster, events, gives_up
         self.files = WorkdirFiles(workdir)
         self._holds_forks = not gives_up and not history
+        self._kept_verdicts = KeptVerdicts(cluster, self.files, self.is_saved)
         self._model, self._loss = model, LossJudge(cluster)
         self.orders = ExpectedOrders(cluster, self.files)
         self._unchanged_orders = UnchangedOrders(cluster)
@@ -240,7 +242,11 @@ class Judges:
             is_lost = (not broker.running or broker.looks_lost) and self._cluster.world.now - since > self._unseen_seconds()
             if lacking and is_lost:
                 self._needed_verdicts.add(one)
-            if not (lacking and is_lost) or self.files.is_unsafe(one):
+            if not (lacking and is_lost):
+                continue
+            if self.files.is_unsafe(one):
+                if not broker.running:
+                    self._kept_verdicts.note(one, key, lacking[0])
                 continue
             if self.files.damaged == self.files.verdict(one):
                 self.files.needs_damaged = True
@@ -309,6 +315,7 @@ class Judges:
     def judge_end(self, result: dict[str, Any]) -> None:
         """Judge a run that has ended without an error. `result`: of its election."""
         self.note_evidence(result["results"])
+        self.violations += self._kept_verdicts.missing()
         damaged = self.files.damaged
         if damaged is not None and self.files.needs_damaged and not any(damaged.name in one for one in result["warnings"]):
             self.add_violation(f"{damaged.name} was damaged before an election that needed it, and the run does not warn of it")
