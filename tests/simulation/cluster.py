@@ -67,6 +67,7 @@ class SimulatedCluster:
         self.controller_id = CONTROLLERS[0]
         self.settings, self._created_min_isr = DynamicConfigs(), {topic: str(number) for topic, number in min_isr.items()}
         self._clears_elr, self._elects_for_request, self._looks_for_leaderless = False, False, False
+        self.unclean_seconds = UNCLEAN_SECONDS
         self.after_unclean_election: Callable[[Key], None] = lambda _key: (
             None
         )  # called when the controller has elected a leader so, by itself
@@ -246,14 +247,14 @@ class SimulatedCluster:
         self.controller.version += 1
         if self.controller.unclean and not self._looks_for_leaderless:
             self._looks_for_leaderless = True
-            self.world.after(self.world.random.uniform(0, UNCLEAN_SECONDS), self._elect_leaderless)
+            self.world.after(self.world.random.uniform(0, self.unclean_seconds), self._elect_leaderless)
         self.after_setting()
 
     def _elect_leaderless(self) -> None:
         if self.has_controller:
             self.controller.elect_leaderless()
             self.spread()
-        self.world.after(UNCLEAN_SECONDS, self._elect_leaderless)
+        self.world.after(self.unclean_seconds, self._elect_leaderless)
 
     def elect(self, key: Key, unclean: bool) -> str | None:
         """Elect a leader, as the active controller."""
