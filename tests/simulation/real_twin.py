@@ -30,7 +30,7 @@ from simulation.disks import fail_disk
 from simulation.kafka_errors import code
 from simulation.kraft import Key
 from simulation.log_answers import log_error
-from simulation.twin_settings import TwinSettings
+from simulation.twin_settings import WEIGHTS, TwinSettings
 from simulation.versions import NEWEST, OLDEST
 from simulation.world import World
 
@@ -72,10 +72,12 @@ class Twins:
     """Plays steps on both clusters. `real` is running, with all brokers alive. `elr`: whether it has eligible leader replicas.
 
     `looks`: in how many seconds the controllers look again and again for partitions without a leader that may be elected uncleanly; mostly never.
-    `story`: the steps that were taken.
+    `weights`: how often each config of topics is drawn that is changed. `story`: the steps that were taken.
     """
 
-    def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int, looks: float = math.inf) -> None:
+    def __init__(
+        self, real: KafkaCluster, prefix: str, elr: bool, seed: int, looks: float = math.inf, weights: Mapping[str, int] = WEIGHTS
+    ) -> None:
         self._real, self._random, self._world = real, Random(seed), World(seed)
         release = OLDEST if real.settings.version.startswith(OLDEST.name) else NEWEST
         self._factor_may_stay = not release.is_oldest  # KIP-860
@@ -83,7 +85,7 @@ class Twins:
         min_isr = {topic: int(topic.rpartition("-")[2]) for topic in self._topics}
         self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr, release=release)
         self._simulated.unclean_seconds = looks
-        self._settings = TwinSettings(self._simulated, real, self._topics, seed)
+        self._settings = TwinSettings(self._simulated, real, self._topics, seed, weights)
         configs = {topic: {"min.insync.replicas": str(number)} for topic, number in min_isr.items()}
         real.create_topics([NewTopic(topic, orders, configs[topic]) for topic, orders in self._topics.items()])
         self.keys: list[Key] = list(self._simulated.controller.partitions)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from random import Random
 
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
@@ -24,17 +24,22 @@ REQUEST_SECONDS = 20.0
 
 
 class TwinSettings:
-    """Sets configs of some topics on both clusters. It draws from a `Random` of its own, so that the other steps of a script stay what they are."""
+    """Sets configs of some topics on both clusters. It draws from a `Random` of its own, so that the other steps of a script stay what they are.
 
-    def __init__(self, simulated: SimulatedCluster, real: KafkaCluster, topics: Iterable[str], seed: int) -> None:
-        self._simulated, self._real, self._topics = simulated, real, list(topics)
+    `weights`: how often each config is drawn.
+    """
+
+    def __init__(
+        self, simulated: SimulatedCluster, real: KafkaCluster, topics: Iterable[str], seed: int, weights: Mapping[str, int]
+    ) -> None:
+        self._simulated, self._real, self._topics, self._weights = simulated, real, list(topics), weights
         self._random = Random(f"settings of {seed}")
 
     def step(self) -> str | None:
         """Set or remove one config of some topics, or do nothing (None). Return what was done; an AssertionError if the errors differ."""
         if self._random.random() >= FREQUENCY:
             return None
-        (name,) = self._random.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        (name,) = self._random.choices(list(self._weights), list(self._weights.values()))
         value = self._random.choice(VALUES[name])
         chosen = self._random.sample(self._topics, self._random.randint(1, len(self._topics)))
         step = f"{name} {'is removed' if value is None else f'becomes {value}'} for {', '.join(sorted(chosen))}"
