@@ -30,6 +30,7 @@ from simulation.disks import fail_disk
 from simulation.kafka_errors import code
 from simulation.kraft import Key
 from simulation.log_answers import log_error
+from simulation.twin_recovery import differing_recovery
 from simulation.twin_settings import WEIGHTS, TwinSettings
 from simulation.versions import NEWEST, OLDEST
 from simulation.world import World
@@ -105,7 +106,8 @@ class Twins:
                 self._settle()
                 if differences := self._differences():
                     return [*self.story, *differences]
-        return []
+        differences = differing_recovery(self._simulated, self._real)
+        return [*self.story, *differences] if differences else []
 
     # --- steps ---------------------------------------------------------------------------------------------------------
 
