@@ -132,15 +132,18 @@ class SimulatedCluster:
         if not self._clears_elr:
             self.metadata_log.note(key, before, after)
         if before is not None and self._has_elected_uncleanly(before, after):
-            self.give_up_committed(key, self.brokers[after.leader].logs.get(key, Log()))
+            self.give_up_committed(key, self.brokers[after.isr[0]].logs.get(key, Log()))
             self.after_unclean_election(key)
         if self._tells and (line := story_lines.changed(key, before, after)) is not None:
             self.world.tell(line)
 
     def _has_elected_uncleanly(self, before: Partition, after: Partition) -> bool:
-        """Return whether the controller has elected any live replica by itself, because the topic allows it."""
-        is_new = after.recovering and after.leader != before.leader
-        return is_new and not self._elects_for_request and after.leader not in (*before.isr, *before.elr, *before.last_known)
+        """Return whether the controller has given the ISR by itself to a replica that was no member, because the topic allows it.
+
+        That one leads at once, or when it is back if a move was cancelled (`Controller.reassign`).
+        """
+        members = {*before.isr, *before.elr, *before.last_known}
+        return bool(after.isr) and not self._elects_for_request and members.isdisjoint(after.isr)
 
     def controllers_clock(self) -> float:
         """Return the time of the active controller."""

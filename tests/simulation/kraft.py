@@ -210,10 +210,12 @@ class Controller:
     def _cancel(self, key: Key, state: Partition) -> str | None:
         if not state.assignment.is_moving:
             return "NO_REASSIGNMENT_IN_PROGRESS"
+        original, may_be_unclean = state.assignment.original, key[0] in self.unclean
         isr = [one for one in state.isr if one not in state.adding]
-        if not isr:  # the original replicas could get a leader only by an unclean election
+        if not isr and not may_be_unclean:
             return "INVALID_REPLICA_ASSIGNMENT"
-        self._change(key, isr=isr, assignment=Assignment(state.assignment.original))
+        # Kafka takes the first of the original replicas for the ISR if none of them is in it, whether it lives or not (PartitionReassignmentRevert).
+        self._change(key, isr=isr or original[:1], election_is_unclean=may_be_unclean, assignment=Assignment(original))
         return None
 
     # --- PartitionChangeBuilder ----------------------------------------------------------------------------------
@@ -228,7 +230,7 @@ class Controller:
     ) -> str | None:
         """Change a partition, and elect a leader if it needs one. Return Kafka's error: then nothing was changed.
 
-        A topic that allows unclean elections gets them by each change but that of its replicas.
+        A topic that allows unclean elections gets them by each change but a new target of its replicas.
         """
         election_is_unclean = election_is_unclean or (assignment is None and key[0] in self.unclean)
         state = self.partitions[key]
