@@ -251,7 +251,7 @@ class Controller:
             target_isr, elr = (leader,), tuple(one for one in elr if one != leader)
         if not target_isr and not self.elr:
             target_isr = state.isr  # the last member stays
-        last_known = self._last_known(state, target_isr, leader, last_known)
+        last_known = self._last_known(state, leader, last_known)
         epoch = state.epoch + (leader != state.leader or not {*state.replicas} <= {*target.replicas})
         recovering = by_force or (state.recovering and leader == state.leader)
         self._put(
@@ -292,12 +292,10 @@ class Controller:
             return live[0], True
         return NO_LEADER, False
 
-    def _last_known(self, state: Partition, isr: tuple[int, ...], leader: int, last_known: tuple[int, ...]) -> tuple[int, ...]:
-        if not self.elr:
+    def _last_known(self, state: Partition, leader: int, last_known: tuple[int, ...]) -> tuple[int, ...]:
+        if not self.elr or leader != NO_LEADER:
             return ()
-        if not isr and leader == NO_LEADER:
-            return (state.leader,) if state.leader != NO_LEADER else last_known
-        return () if leader != NO_LEADER else last_known
+        return (state.leader,) if state.leader != NO_LEADER else last_known
 
     def _put(self, key: Key, state: Partition) -> None:
         before = self.partitions.get(key)

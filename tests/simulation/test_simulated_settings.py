@@ -238,13 +238,14 @@ def test_another_order_elects_none_and_what_a_request_elects_is_not_the_controll
     assert cluster.controller.partitions[KEY].leader == 3 and not seen and "lost" in cluster.committed[KEY]
 
 
+@pytest.mark.parametrize("elr", [False, True])
 @pytest.mark.parametrize("allows", [False, True])
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_a_cancel_that_leaves_no_member_of_the_isr_gives_the_first_replica_of_before_where_the_topic_allows_it(
-    allows: bool, comes_back: bool
+    allows: bool, comes_back: bool, elr: bool
 ) -> None:
     """Kafka 4.3.1 does: the ISR is that replica, dead or not, and the leader does not count as recovering."""
-    cluster = cluster_of(1, replicas=1)
+    cluster = cluster_of(1, elr, replicas=1)
     if allows:
         cluster.set_config(ORDERS, UNCLEAN, "true")
     assert is_committed(cluster, "before")
@@ -269,6 +270,7 @@ def test_a_cancel_that_leaves_no_member_of_the_isr_gives_the_first_replica_of_be
     leader = 1 if comes_back else NO_LEADER
     assert error is None and (state.replicas, state.leader, state.isr, state.recovering) == ((1,), leader, (1,), False)
     assert "by the added one" in cluster.given_up
+    assert state.last_known == ((2,) if elr and not comes_back else ())
     cluster.controller.register(1, clean=True)
     cluster.controller.unfence(1)
     assert cluster.controller.partitions[KEY].leader == 1
