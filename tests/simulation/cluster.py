@@ -131,19 +131,19 @@ class SimulatedCluster:
     def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
         if not self._clears_elr:
             self.metadata_log.note(key, before, after)
-        if before is not None and self._has_elected_uncleanly(before, after):
+        if before is not None and self._has_elected_uncleanly(key[0], before, after):
             self.give_up_committed(key, self.brokers[after.isr[0]].logs.get(key, Log()))
             self.after_unclean_election(key)
         if self._tells and (line := story_lines.changed(key, before, after)) is not None:
             self.world.tell(line)
 
-    def _has_elected_uncleanly(self, before: Partition, after: Partition) -> bool:
+    def _has_elected_uncleanly(self, topic: str, before: Partition, after: Partition) -> bool:
         """Return whether the controller has given the ISR by itself to a replica that was no member, because the topic allows it.
 
         That one leads at once, or when it is back if a move was cancelled (`Controller.reassign`).
         """
-        members = {*before.isr, *before.elr, *before.last_known}
-        return bool(after.isr) and not self._elects_for_request and members.isdisjoint(after.isr)
+        is_allowed = topic in self.controller.unclean and not self._elects_for_request
+        return is_allowed and bool(after.isr) and {*before.isr, *before.elr, *before.last_known}.isdisjoint(after.isr)
 
     def controllers_clock(self) -> float:
         """Return the time of the active controller."""
