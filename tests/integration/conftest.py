@@ -96,8 +96,11 @@ def east(damage: Damage, spark_remote: str, tmp_path: Path) -> Iterator[Operator
 
 @pytest.fixture(scope="session")
 def small() -> Iterator[KafkaCluster]:
-    """The cluster west, for tests that break brokers at a moment of their own: they bring it back (`heal`) before they begin."""
-    properties = {**damaged.PROPERTIES, "log.segment.delete.delay.ms": 1000}
+    """The cluster west, for tests that break brokers at a moment of their own: they bring it back (`heal`) before they begin.
+
+    Its controllers do not look every five minutes where they may elect uncleanly: no test knows when.
+    """
+    properties = {**damaged.PROPERTIES, "log.segment.delete.delay.ms": 1000, "unclean.leader.election.interval.ms": 86_400_000}
     with KafkaCluster("west", brokers=3, session_timeout=5, heap="200m", request_log=True, properties=properties) as cluster:
         yield cluster
 

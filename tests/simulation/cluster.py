@@ -67,6 +67,7 @@ class SimulatedCluster:
         self.controller_id = CONTROLLERS[0]
         self.settings, self._created_min_isr = DynamicConfigs(), {topic: str(number) for topic, number in min_isr.items()}
         self._clears_elr, self._elects_for_request, self._looks_for_leaderless = False, False, False
+        self.unclean_seconds = UNCLEAN_SECONDS
         self.after_unclean_election: Callable[[Key], None] = lambda _key: (
             None
         )  # called when the controller has elected a leader so, by itself
@@ -130,16 +131,19 @@ class SimulatedCluster:
     def _note(self, key: Key, before: Partition | None, after: Partition) -> None:
         if not self._clears_elr:
             self.metadata_log.note(key, before, after)
-        if before is not None and self._has_elected_uncleanly(before, after):
-            self.give_up_committed(key, self.brokers[after.leader].logs.get(key, Log()))
+        if before is not None and self._has_elected_uncleanly(key[0], before, after):
+            self.give_up_committed(key, self.brokers[after.isr[0]].logs.get(key, Log()))
             self.after_unclean_election(key)
         if self._tells and (line := story_lines.changed(key, before, after)) is not None:
             self.world.tell(line)
 
-    def _has_elected_uncleanly(self, before: Partition, after: Partition) -> bool:
-        """Return whether the controller has elected any live replica by itself, because the topic allows it."""
-        is_new = after.recovering and after.leader != before.leader
-        return is_new and not self._elects_for_request and after.leader not in (*before.isr, *before.elr, *before.last_known)
+    def _has_elected_uncleanly(self, topic: str, before: Partition, after: Partition) -> bool:
+        """Return whether the controller has given the ISR by itself to a replica that was no member, because the topic allows it.
+
+        That one leads at once, or when it is back if a move was cancelled (`Controller.reassign`).
+        """
+        is_allowed = topic in self.controller.unclean and not self._elects_for_request
+        return is_allowed and bool(after.isr) and {*before.isr, *before.elr, *before.last_known}.isdisjoint(after.isr)
 
     def controllers_clock(self) -> float:
         """Return the time of the active controller."""
@@ -246,14 +250,14 @@ class SimulatedCluster:
         self.controller.version += 1
         if self.controller.unclean and not self._looks_for_leaderless:
             self._looks_for_leaderless = True
-            self.world.after(self.world.random.uniform(0, UNCLEAN_SECONDS), self._elect_leaderless)
+            self.world.after(self.world.random.uniform(0, self.unclean_seconds), self._elect_leaderless)
         self.after_setting()
 
     def _elect_leaderless(self) -> None:
         if self.has_controller:
             self.controller.elect_leaderless()
             self.spread()
-        self.world.after(UNCLEAN_SECONDS, self._elect_leaderless)
+        self.world.after(self.unclean_seconds, self._elect_leaderless)
 
     def elect(self, key: Key, unclean: bool) -> str | None:
         """Elect a leader, as the active controller."""

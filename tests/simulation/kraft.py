@@ -210,10 +210,12 @@ class Controller:
     def _cancel(self, key: Key, state: Partition) -> str | None:
         if not state.assignment.is_moving:
             return "NO_REASSIGNMENT_IN_PROGRESS"
+        original, may_be_unclean = state.assignment.original, key[0] in self.unclean
         isr = [one for one in state.isr if one not in state.adding]
-        if not isr:  # the original replicas could get a leader only by an unclean election
+        if not isr and not may_be_unclean:
             return "INVALID_REPLICA_ASSIGNMENT"
-        self._change(key, isr=isr, assignment=Assignment(state.assignment.original))
+        # Kafka takes the first of the original replicas for the ISR if none of them is in it, whether it lives or not (PartitionReassignmentRevert).
+        self._change(key, isr=isr or original[:1], election_is_unclean=may_be_unclean, assignment=Assignment(original))
         return None
 
     # --- PartitionChangeBuilder ----------------------------------------------------------------------------------
@@ -228,7 +230,7 @@ class Controller:
     ) -> str | None:
         """Change a partition, and elect a leader if it needs one. Return Kafka's error: then nothing was changed.
 
-        A topic that allows unclean elections gets them by each change but that of its replicas.
+        A topic that allows unclean elections gets them by each change but a new target of its replicas.
         """
         election_is_unclean = election_is_unclean or (assignment is None and key[0] in self.unclean)
         state = self.partitions[key]
@@ -249,7 +251,7 @@ class Controller:
             target_isr, elr = (leader,), tuple(one for one in elr if one != leader)
         if not target_isr and not self.elr:
             target_isr = state.isr  # the last member stays
-        last_known = self._last_known(state, target_isr, leader, last_known)
+        last_known = self._last_known(state, leader, last_known)
         epoch = state.epoch + (leader != state.leader or not {*state.replicas} <= {*target.replicas})
         recovering = by_force or (state.recovering and leader == state.leader)
         self._put(
@@ -290,12 +292,10 @@ class Controller:
             return live[0], True
         return NO_LEADER, False
 
-    def _last_known(self, state: Partition, isr: tuple[int, ...], leader: int, last_known: tuple[int, ...]) -> tuple[int, ...]:
-        if not self.elr:
+    def _last_known(self, state: Partition, leader: int, last_known: tuple[int, ...]) -> tuple[int, ...]:
+        if not self.elr or leader != NO_LEADER:
             return ()
-        if not isr and leader == NO_LEADER:
-            return (state.leader,) if state.leader != NO_LEADER else last_known
-        return () if leader != NO_LEADER else last_known
+        return (state.leader,) if state.leader != NO_LEADER else last_known
 
     def _put(self, key: Key, state: Partition) -> None:
         before = self.partitions.get(key)

@@ -9,6 +9,7 @@ has settled when its state has stayed the same for a moment.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from itertools import permutations
@@ -29,6 +30,8 @@ from simulation.disks import fail_disk
 from simulation.kafka_errors import code
 from simulation.kraft import Key
 from simulation.log_answers import log_error
+from simulation.twin_recovery import differing_recovery
+from simulation.twin_settings import WEIGHTS, TwinSettings
 from simulation.versions import NEWEST, OLDEST
 from simulation.world import World
 
@@ -69,16 +72,21 @@ def topics(prefix: str) -> dict[str, list[list[int]]]:
 class Twins:
     """Plays steps on both clusters. `real` is running, with all brokers alive. `elr`: whether it has eligible leader replicas.
 
-    `story`: the steps that were taken.
+    `looks`: in how many seconds the controllers look again and again for partitions without a leader that may be elected uncleanly; mostly never.
+    `weights`: how often each config of topics is drawn that is changed. `story`: the steps that were taken.
     """
 
-    def __init__(self, real: KafkaCluster, prefix: str, elr: bool, seed: int) -> None:
+    def __init__(
+        self, real: KafkaCluster, prefix: str, elr: bool, seed: int, looks: float = math.inf, weights: Mapping[str, int] = WEIGHTS
+    ) -> None:
         self._real, self._random, self._world = real, Random(seed), World(seed)
         release = OLDEST if real.settings.version.startswith(OLDEST.name) else NEWEST
         self._factor_may_stay = not release.is_oldest  # KIP-860
         self._topics = topics(prefix)
         min_isr = {topic: int(topic.rpartition("-")[2]) for topic in self._topics}
         self._simulated = SimulatedCluster(self._world, BROKERS, self._topics, min_isr, elr, release=release)
+        self._simulated.unclean_seconds = looks
+        self._settings = TwinSettings(self._simulated, real, self._topics, seed, weights)
         configs = {topic: {"min.insync.replicas": str(number)} for topic, number in min_isr.items()}
         real.create_topics([NewTopic(topic, orders, configs[topic]) for topic, orders in self._topics.items()])
         self.keys: list[Key] = list(self._simulated.controller.partitions)
@@ -90,14 +98,16 @@ class Twins:
         if differences := self._differences():  # a broker may still be creating its logs
             return differences
         for what in self._random.choices(list(kinds), list(kinds.values()), k=steps):
-            done = getattr(self, f"_{what}")()
-            if done is None:
-                continue
-            self.story.append(done)
-            self._settle()
-            if differences := self._differences():
-                return [*self.story, *differences]
-        return []
+            for step in (self._settings.step, getattr(self, f"_{what}")):
+                done = step()
+                if done is None:
+                    continue
+                self.story.append(done)
+                self._settle()
+                if differences := self._differences():
+                    return [*self.story, *differences]
+        differences = differing_recovery(self._simulated, self._real)
+        return [*self.story, *differences] if differences else []
 
     # --- steps ---------------------------------------------------------------------------------------------------------
 

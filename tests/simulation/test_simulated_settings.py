@@ -238,6 +238,44 @@ def test_another_order_elects_none_and_what_a_request_elects_is_not_the_controll
     assert cluster.controller.partitions[KEY].leader == 3 and not seen and "lost" in cluster.committed[KEY]
 
 
+@pytest.mark.parametrize("elr", [False, True])
+@pytest.mark.parametrize("allows", [False, True])
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_cancel_that_leaves_no_member_of_the_isr_gives_the_first_replica_of_before_where_the_topic_allows_it(
+    allows: bool, comes_back: bool, elr: bool
+) -> None:
+    """Kafka 4.3.1 does: the ISR is that replica, dead or not, and the leader does not count as recovering."""
+    cluster = cluster_of(1, elr, replicas=1)
+    if allows:
+        cluster.set_config(ORDERS, UNCLEAN, "true")
+    assert is_committed(cluster, "before")
+    cluster.crash(3)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    assert cluster.reassign(KEY, (1, 2, 3)) is None
+    cluster.world.wait(LEARNT_SECONDS)
+    cluster.replicate(KEY, 2)
+    cluster.crash(1)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    assert cluster.write(KEY, "by the added one", 1) and cluster.was_committed(KEY, "by the added one")
+    if comes_back:
+        cluster.controller.register(1, clean=True)
+        cluster.controller.unfence(1)
+    moving = cluster.controller.partitions[KEY]
+    assert (moving.leader, moving.isr, moving.adding) == (2, (2,), (2, 3))
+    error = cluster.reassign(KEY, None)
+    state = cluster.controller.partitions[KEY]
+    if not allows:
+        assert (error, state) == ("INVALID_REPLICA_ASSIGNMENT", moving)
+        return
+    leader = 1 if comes_back else NO_LEADER
+    assert error is None and (state.replicas, state.leader, state.isr, state.recovering) == ((1,), leader, (1,), False)
+    assert "by the added one" in cluster.given_up
+    assert state.last_known == ((2,) if elr and not comes_back else ())
+    cluster.controller.register(1, clean=True)
+    cluster.controller.unfence(1)
+    assert cluster.controller.partitions[KEY].leader == 1
+
+
 def test_a_controller_that_elects_by_itself_is_counted() -> None:
     counts = Counter[str]()
     cluster = cluster_of(1)
