@@ -16,7 +16,7 @@ description:
   - V(preferred) elections make the first replica of each partition its leader again, after brokers have returned. They lose no record.
   - V(unclean) elections give partitions without a live leader the first replica that is alive, whatever it holds. To elect the replica that
     holds the most, use M(streamops.kafka_recovery.kafka_recovery_plan) and M(streamops.kafka_recovery.kafka_designated_election).
-    A partition of which another replica would truncate records is V(held), see O(hold_unsaved).
+    A partition of which another replica would truncate records, or whose topic has tiered storage, is V(held), see O(hold_unsaved).
   - V(ELECTION_NOT_NEEDED) for a partition is not a failure. Every other error fails the task, after all elections were tried.
   - As in Kafka's tool, an unknown partition does not stop the others.
   - With O(controller_bootstrap_servers), an election that no broker forwards is sent to the active controller itself, V(unclean) ones only if
@@ -56,6 +56,8 @@ options:
       - With V(true) a partition of which another replica that answers or is coming back holds more than the expected leader, or may hold more, is V(held)
         with the reason code V(tail_not_saved), and the task fails. M(streamops.kafka_recovery.kafka_designated_election) saves these records before it
         elects.
+      - With V(true) a partition of a topic with tiered storage (KIP-405) is V(held), too, with the reason code V(tiered_storage). The expected leader may lack
+        records that remote storage has, and consumers do not find these then.
       - With V(false) these records are given up.
     type: bool
     default: true
@@ -181,7 +183,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.controller_listener import DirectElection, ElectingCluster
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_elections import LeaderElection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.preferred_and_unclean_outcomes import PREFERRED, UNCLEAN
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.unsaved_truncation import truncated_by
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.unsaved_truncation import reasons_to_hold
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import moves_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.kafka_module import (
     KafkaModule,
@@ -204,7 +206,7 @@ def leader_election(module: KafkaModule, cluster: ElectingCluster) -> dict[str, 
         module.ansible.warn(f"elections are sent to the active controller itself, and the new leaders are not verified: {cluster.silence}")
     if params["election_type"] == UNCLEAN and params["allow_data_loss"]:
         if params["hold_unsaved"]:
-            election.hold_unsaved(lambda leaders: truncated_by(cluster, leaders, params["duration"]))
+            election.hold_unsaved(lambda leaders: reasons_to_hold(cluster, leaders, params["duration"]))
         election.keep_within(blast_radius.BlastRadiusLimits.from_params(params))
     # From here on signals are deferred: the batch in progress is finished, and the results show how far it got.
     signals.defer_signals()

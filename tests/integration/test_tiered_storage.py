@@ -143,6 +143,19 @@ def test_the_disk_of_the_last_member_of_the_isr_shows_it_too(lost: Lost) -> None
     assert "all of it stays readable" in lost.elected["disk"]["complete"]["explanation"]
 
 
+def test_an_election_of_the_first_live_replica_is_held_unless_records_are_given_up(lost: Lost) -> None:
+    operator = lost.operator
+    named = [{"topic": topic, "partition": 0} for topic in ("behind", "plain")]
+    options: dict[str, Any] = {**operator.connection, "election_type": "unclean", "allow_data_loss": True, "partitions": named}
+    asked = run_module("kafka_leader_election", options, check=True)
+    rows = {row["topic"]: row for row in asked.result["results"]}
+    assert (rows["behind"]["outcome"], rows["behind"]["reason_code"]) == ("held", "tiered_storage")
+    assert "remote storage may have committed records that broker 2 lacks" in asked.result["msg"]
+    assert rows["plain"]["outcome"] == "elected"
+    given_up = run_module("kafka_leader_election", {**options, "hold_unsaved": False}, check=True).result
+    assert {row["outcome"] for row in given_up["results"]} == {"elected"}
+
+
 def test_what_is_elected_serves_remote_storage_and_by_force_loses_what_only_that_has(lost: Lost) -> None:
     operator, cluster = lost.operator, lost.operator.cluster
     results = by_partition(operator.apply("disk", run_id="elected")["results"])

@@ -123,7 +123,7 @@ class DirectElection(LeaderElection):
             )
         self._cluster = cluster
         self._type = election_type
-        self._truncated_by = None
+        self._reasons_to_hold = None
         self._before = {}
         self._states = {}
         self.results = {key: self._result(key, Outcome.ELECTED) for key in sorted(keys, key=in_recovery_order)}

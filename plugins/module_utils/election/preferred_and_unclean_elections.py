@@ -60,15 +60,14 @@ MUST_BE_NAMED = Reason(
     ReasonCode.MUST_BE_NAMED,
     "which transactions were committed stands here; it is elected only where partitions or partitions_file names it",
 )
-SAVE_OR_GIVE_UP = "elect it with kafka_designated_election, which saves them before, or give them up with hold_unsaved=false"
 
 TOO_SLOW = "brokers are so slow that what was checked is old before the election; run again"
 
 BATCH = 1000
 RETRY_SECONDS = 1.0
 
-# Gets the expected leaders by partition, and returns what other replicas truncate, as a part of a sentence.
-TruncatedBy = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, str]]
+# Gets the expected leaders by partition, and returns why some of these partitions are held (`unsaved_truncation.reasons_to_hold`).
+ReasonsToHold = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, Reason]]
 
 
 class Kip460Cluster(blast_radius.BrokerSource, disk_verdicts.VerdictCluster, Protocol):
@@ -89,7 +88,7 @@ class LeaderElection:
     def __init__(self, cluster: Kip460Cluster, election_type: str, keys: Sequence[TopicPartition] | None) -> None:
         self._cluster = cluster
         self._type = election_type
-        self._truncated_by: TruncatedBy | None = None
+        self._reasons_to_hold: ReasonsToHold | None = None
         self._read_at = time.monotonic()
         self._before = cluster.partitions(keys)
         self._states = dict(self._before)
@@ -107,19 +106,18 @@ class LeaderElection:
     def _result(self, key: TopicPartition, outcome: str, error: str | None = None, why: Reason | None = None) -> ElectionResult:
         return ElectionResult.of(self._states[key], outcome, error, *(why or (None, None)))
 
-    def hold_unsaved(self, truncated_by: TruncatedBy) -> None:
-        """Set the result of partitions to HELD if their election may destroy records that are not saved. So does `elect` before further attempts."""
-        self._truncated_by = truncated_by
-        self._hold_truncating([self.results[key] for key in self._would_be_elected()])
+    def hold_unsaved(self, reasons_to_hold: ReasonsToHold) -> None:
+        """Set the result of partitions to HELD for which there is a reason. So does `elect` before further attempts."""
+        self._reasons_to_hold = reasons_to_hold
+        self._hold_with_reason([self.results[key] for key in self._would_be_elected()])
 
-    def _hold_truncating(self, predicted: Collection[ElectionResult]) -> set[TopicPartition]:
-        """Set the result of those of these partitions to HELD whose election may destroy records that are not saved, and return them."""
+    def _hold_with_reason(self, predicted: Collection[ElectionResult]) -> set[TopicPartition]:
+        """Set the result of those of these partitions to HELD for which there is a reason, and return them."""
         expected = {result.key: result.leader for result in predicted if result.leader is not None}
-        truncated = self._truncated_by(expected) if self._truncated_by is not None and expected else {}
-        for key, lost in truncated.items():
-            sentence = f"its election would destroy records that are not saved: {lost}; {SAVE_OR_GIVE_UP}"
-            self.results[key] = self._result(key, Outcome.HELD, None, Reason(ReasonCode.TAIL_NOT_SAVED, sentence))
-        return {*truncated}
+        reasons = self._reasons_to_hold(expected) if self._reasons_to_hold is not None and expected else {}
+        for key, why in reasons.items():
+            self.results[key] = self._result(key, Outcome.HELD, None, why)
+        return {*reasons}
 
     def _would_be_elected(self) -> list[TopicPartition]:
         return [key for key, result in self.results.items() if result.outcome == Outcome.ELECTED]
@@ -222,7 +220,7 @@ class LeaderElection:
                     predicted = outlook(left, now, self._type, self._elr)
                     same = [key for key in left if key in now and needed(now[key], self._type) and not changed(self._before[key], now[key])]
                     to_compare = [predicted[key] for key in same if now[key] != compared.get(key)]
-                    held = self._hold_truncating([result for result in to_compare if result.outcome == Outcome.ELECTED])
+                    held = self._hold_with_reason([result for result in to_compare if result.outcome == Outcome.ELECTED])
             except RecoveryError as error:  # the results of an attempt stay
                 self._hold_back(left, error)
                 return []

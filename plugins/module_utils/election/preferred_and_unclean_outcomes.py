@@ -185,8 +185,8 @@ def worst_first(results: Iterable[ElectionResult]) -> list[ElectionResult]:
 
 
 def not_elected(result: ElectionResult) -> bool:
-    """Return whether a partition has to be named in the error of a run: its election failed, or would destroy records that are not saved."""
-    return result.outcome == Outcome.FAILED or result.reason_code == ReasonCode.TAIL_NOT_SAVED
+    """Return whether a partition has to be named in the error of a run: its election failed, or would destroy or hide records."""
+    return result.outcome == Outcome.FAILED or result.reason_code in (ReasonCode.TAIL_NOT_SAVED, ReasonCode.TIERED_STORAGE)
 
 
 def summed_up(results: Sequence[ElectionResult]) -> str:

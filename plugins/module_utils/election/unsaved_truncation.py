@@ -1,7 +1,7 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which unclean elections would destroy records of another replica, of partitions for which nothing was saved."""
+"""Which unclean elections would destroy records of another replica, of partitions for which nothing was saved, or may hide those of remote storage."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import DISK_FAILED
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import DISK_FAILED, REMOTE_LOG_METADATA
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import LogSource
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition, chunks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 
 # Partitions whose evidence is in memory at once.
 PARTITIONS = 10_000
 
 
-def truncated_by(cluster: LogSource, leaders: Mapping[TopicPartition, int], duration: float) -> dict[TopicPartition, str]:
-    """Return what other replicas truncate, as a part of a sentence, for the partitions of which one does, or may do.
+SAVE_OR_GIVE_UP = "elect it with kafka_designated_election, which saves them before, or give them up with hold_unsaved=false"
+PROVE_OR_GIVE_UP = "elect it with a plan if that proves the contrary, or give them up with hold_unsaved=false"
+
+
+def reasons_to_hold(cluster: LogSource, leaders: Mapping[TopicPartition, int], duration: float) -> dict[TopicPartition, Reason]:
+    """Return why partitions are held: another replica truncates records, or may do so, or remote storage may have some that the leader lacks (KIP-405).
 
     leaders   the broker that is expected to lead, by partition
     duration  seconds for the evidence of PARTITIONS partitions
 
     A replica on a lost broker, and one on a failed disk, keeps what it has. Raises ClusterError if the cluster does not answer.
     """
-    destroyed: dict[TopicPartition, str] = {}
+    reasons: dict[TopicPartition, Reason] = {}
     for keys in chunks([*leaders], PARTITIONS):
         states = cluster.partitions(keys)
         evidence = collect_evidence(cluster, [states[key] for key in keys if key in states], Budget(duration))
@@ -37,9 +42,14 @@ def truncated_by(cluster: LogSource, leaders: Mapping[TopicPartition, int], dura
             for pair in (*evidence.pairs, *evidence.fenced_pairs)
         }
         for state in evidence.offline:
-            if lost := "; ".join(_lost(state, leaders[state.key], evidence, common)):
-                destroyed[state.key] = lost
-    return destroyed
+            leader = leaders[state.key]
+            if lost := "; ".join(_lost(state, leader, evidence, common)):
+                sentence = f"its election would destroy records that are not saved: {lost}; {SAVE_OR_GIVE_UP}"
+                reasons[state.key] = Reason(ReasonCode.TAIL_NOT_SAVED, sentence)
+            elif state.topic == REMOTE_LOG_METADATA or evidence.configs.of(state.topic).remote_storage_enable:
+                sentence = f"remote storage may have committed records that broker {leader} lacks, and no consumer finds them then; {PROVE_OR_GIVE_UP}"
+                reasons[state.key] = Reason(ReasonCode.TIERED_STORAGE, sentence)
+    return reasons
 
 
 def _lost(state: PartitionState, leader: int, evidence: Evidence, common: Mapping[Any, int | None]) -> Iterator[str]:

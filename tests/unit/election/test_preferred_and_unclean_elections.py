@@ -24,10 +24,13 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import kafka_errors
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.config_changes import Refusal
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.reason_codes import Reason, ReasonCode
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
 
 OFFLINE = [("t", 0), ("t", 1)]
 ONLINE = ("t", 2)
+UNSAVED = Reason(ReasonCode.TAIL_NOT_SAVED, "its election would destroy records that are not saved: broker 2 alone holds offsets 7 to 9")
+TIERED = Reason(ReasonCode.TIERED_STORAGE, "remote storage may have committed records that broker 3 lacks")
 
 
 class Elections(Controller):
@@ -259,11 +262,11 @@ def test_records_that_were_written_since_an_attempt_hold_their_partition() -> No
     election = LeaderElection(cluster, UNCLEAN, OFFLINE)
     expected: list[Mapping[TopicPartition, int]] = []
 
-    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+    def reasons_to_hold(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Reason]:
         expected.append(dict(leaders))
-        return {OFFLINE[0]: "broker 2 alone holds offsets 7 to 9"} if cluster.asked else {}
+        return {OFFLINE[0]: UNSAVED} if cluster.asked else {}
 
-    election.hold_unsaved(truncated_by)
+    election.hold_unsaved(reasons_to_hold)
     election.elect(5.0, 1)
     assert expected == [{OFFLINE[0]: 3, OFFLINE[1]: 2}, {OFFLINE[0]: 2, OFFLINE[1]: 2}]
     assert cluster.asked == [OFFLINE, OFFLINE[1:]]
@@ -363,23 +366,24 @@ def test_without_leave_to_lose_data_or_to_alter_nothing_is_asked_for() -> None:
     assert cluster.asked == []
 
 
-def test_an_election_that_destroys_unsaved_records_is_held_and_named_in_the_error() -> None:
+@pytest.mark.parametrize("why", [UNSAVED, TIERED])
+def test_an_election_that_destroys_or_hides_records_is_held_and_named_in_the_error(why: Reason) -> None:
     cluster = Elections()
     election = LeaderElection(cluster, UNCLEAN, [*OFFLINE, ONLINE])
     expected: dict[TopicPartition, int] = {}
 
-    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+    def reasons_to_hold(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Reason]:
         expected.update(leaders)
-        return {OFFLINE[0]: "broker 2 alone holds offsets 7 to 9"}
+        return {OFFLINE[0]: why}
 
-    election.hold_unsaved(truncated_by)
+    election.hold_unsaved(reasons_to_hold)
     election.elect(5.0, 1)
     assert expected == {OFFLINE[0]: 3, OFFLINE[1]: 2}
     assert cluster.asked == [[OFFLINE[1]]]
     report = election.report(20)
     assert (report["failed"], report["changed"], report["summary"]["held"]) == (True, True, 1)
-    assert [row["reason_code"] for row in report["results"] if row["outcome"] == "held"] == ["tail_not_saved"]
-    for text in ("1 of 3 partitions", "t-0", "offsets 7 to 9", "kafka_designated_election", "hold_unsaved"):
+    assert [row["reason_code"] for row in report["results"] if row["outcome"] == "held"] == [why.code]
+    for text in ("1 of 3 partitions", "t-0", why.sentence):
         assert text in report["msg"]
 
 
@@ -423,11 +427,11 @@ def test_a_batch_that_waited_has_its_turn_and_logs_are_compared_again_only_of_pa
     election = LeaderElection(cluster, UNCLEAN, OFFLINE)
     compared: list[list[TopicPartition]] = []
 
-    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+    def reasons_to_hold(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Reason]:
         compared.append([*leaders])
         return {}
 
-    election.hold_unsaved(truncated_by)
+    election.hold_unsaved(reasons_to_hold)
     election.elect(0.0, 0)
     assert compared == [OFFLINE, *([OFFLINE[1:]] if changes else [])]
     assert cluster.asked == [OFFLINE[:1], OFFLINE[1:]]
@@ -440,14 +444,14 @@ def test_an_election_is_not_requested_by_states_from_before_a_long_comparison_of
     election = LeaderElection(cluster, UNCLEAN, OFFLINE)
     compared: list[Mapping[TopicPartition, int]] = []
 
-    def truncated_by(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, str]:
+    def reasons_to_hold(leaders: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Reason]:
         compared.append(leaders)
         if len(compared) == slow:
             time.sleep(0.3)
             cluster.states[OFFLINE[0]] = replace(cluster.states[OFFLINE[0]], leader_epoch=3)
         return {}
 
-    election.hold_unsaved(truncated_by)
+    election.hold_unsaved(reasons_to_hold)
     election.elect(5.0, 1)
     assert cluster.asked == [*([OFFLINE] if slow == 2 else []), *([OFFLINE[1:]] * (3 - slow))]
 
