@@ -178,7 +178,8 @@ plans:
     - C(elections) has the partitions to elect by leader and evidence, those first that may lose most. C(ranges) names them in short. C(loss) has their
       number, and sums of the bounds of committed records that they lose, with the number of partitions for which each bound is known.
     - C(in_sync_on_return) has the lost brokers that are in the ISR or ELR of partitions to elect, those of most partitions first. Started with its log whole,
-      such a broker is elected by the controller itself, and no committed record is lost.
+      such a broker is elected by the controller itself, and no committed record is lost. C(save_first) says whether its disk must be rescued before, as
+      other partitions were elected without it, or may have been.
     - C(held_reasons) has the held partitions by reason code, in short and the first three of each.
   returned: success
   type: list
@@ -202,6 +203,7 @@ plans:
         - broker_id: 3
           count: 118
           ranges: orders-0..117
+          save_first: false
       held_reasons:
         - reason_code: forked
           count: 2

@@ -81,7 +81,8 @@ summary:
     - C(groups) has them by reason code, the cheapest next step first. Those that a plan would elect have the outcome C(planned) and no reason code.
     - C(ranges) names the partitions of a group, as many as fit into 60 letters. C(command) is one line for a shell, V(null) if no playbook helps.
     - C(in_sync_on_return) has the lost brokers that are in the ISR or ELR of partitions that a plan would elect, those of most partitions first. Started with
-      its log whole, such a broker is elected by the controller itself, and no committed record is lost.
+      its log whole, such a broker is elected by the controller itself, and no committed record is lost. C(save_first) says whether its disk must be rescued
+      before, because other partitions were elected without it, or may have been.
     - C(unknown) names requested partitions that the cluster does not have.
   returned: success
   type: dict
@@ -134,6 +135,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
     status_lines,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import one_line
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.returned_brokers import with_safety
 
 
 def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def status_info(module: KafkaModule, cluster: NativeCluster) -> dict[str, Any]:
     decisions = {key: decide(document, policy, live.cluster.elr, live.cluster.reorders) for key, document in live.documents.items()}
     commands = Commands(module.workdir)
     groups = with_files(status_groups(decisions, name, Playbooks.from_params(params, commands)), commands, module.ansible.warn)
-    returns = in_sync_on_return(decisions, live.cluster.elr)
+    returns = with_safety(in_sync_on_return(decisions, live.cluster.elr), module.workdir, name, cluster.cluster_id, cluster)
     lines = status_lines(groups, live.collected.brokers, len(absent), returns)
     return {
         "changed": False,

@@ -20,7 +20,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Assigned
 from integration.breaking import wait_for_removed_logs
 from integration.requestlog import RequestLog
-from integration.support import CHECKOUT, Operator, Played, play
+from integration.support import CHECKOUT, Operator, Played, play, run_module
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.store import read_pieces
@@ -64,10 +64,11 @@ def only_on_disk(cluster: KafkaCluster, partition: int) -> bytes:
     return content[sum(batch.size for batch in stored_batches(content) if batch.last_offset < 20) :]
 
 
-def elect(west: Operator) -> None:
-    """Elect the survivor for all partitions that have no leader."""
+def elect(west: Operator, partition: int | None = None) -> None:
+    """Elect the survivor for all partitions that have no leader, or for one of the topic."""
     offline = west.ask("kafka_partition_info", limit=1000)["partitions"]
-    rows = [{"topic": row["topic"], "partition": row["partition"], "designated_leader": SURVIVOR} for row in offline]
+    wanted = [row for row in offline if partition is None or (row["topic"], row["partition"]) == (TOPIC, partition)]
+    rows = [{"topic": row["topic"], "partition": row["partition"], "designated_leader": SURVIVOR} for row in wanted]
     west.ask("kafka_designated_election", **west.files("hand"), allow_data_loss=True, partitions=rows)
 
 
@@ -241,6 +242,27 @@ def test_a_broker_whose_disk_was_never_read_is_named_when_it_comes_back(west: Op
     west.cluster.start_node(LOST)
     west.cluster.wait_unfenced([LOST])
     assert shown()[1].count(f"broker {LOST} is alive") == 2 and "its disk was not read" in shown()[1]
+
+
+@pytest.mark.long
+def test_a_lost_broker_is_to_be_started_only_after_a_rescue_once_partitions_were_elected_without_it(west: Operator) -> None:
+    diverge(west, 50, 20, partitions=2)
+    files: dict[str, Any] = {"cluster": west.name, "workdir": str(west.workdir)}
+
+    def shown(run_id: str) -> tuple[list[str], list[dict[str, Any]]]:
+        """The lines of the status about that broker, and the rows of a plan."""
+        lines = west.ask("kafka_recovery_status_info", **files)["lines"]
+        west.snapshot(run_id, [TOPIC])
+        options = {"workdir": str(west.workdir), "run_id": run_id, "clusters": [west.name], "spark_remote": west.spark_remote}
+        (plan,) = run_module("kafka_recovery_plan", options).result["plans"]
+        return [line for line in lines if f"start broker {LOST}" in line or f"broker {LOST} has" in line], plan["in_sync_on_return"]
+
+    row = {"broker_id": LOST, "count": 2, "ranges": f"{TOPIC}-0,1", "save_first": False}
+    leads = f"if its log is whole, it leads {TOPIC}-{{}} and loses nothing committed"
+    assert shown("1") == ([f"Try first to start broker {LOST}: {leads.format('0,1')}"], [row])
+    elect(west, partition=0)
+    saved_first = f"Save what only the disk of broker {LOST} has (rescue), then try to start it: {leads.format(1)}"
+    assert shown("2") == ([saved_first], [{**row, "count": 1, "ranges": f"{TOPIC}-1", "save_first": True}])
 
 
 @pytest.mark.long

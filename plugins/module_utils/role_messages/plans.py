@@ -73,10 +73,13 @@ def election_table(elections: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def return_lines(brokers: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return which lost brokers to start before anything is elected, because that may lose nothing. `brokers`: as `in_sync_on_return` of a plan."""
-    lines = [
-        f"Try first to start broker {row['broker_id']}: if its log is whole, it leads {row['ranges']} and loses nothing committed"
-        for row in brokers[:SHOWN_BROKERS]
-    ]
+    lines = []
+    for row in brokers[:SHOWN_BROKERS]:
+        leads = f"if its log is whole, it leads {row['ranges']} and loses nothing committed"
+        if row["save_first"]:
+            lines.append(f"Save what only the disk of broker {row['broker_id']} has (rescue), then try to start it: {leads}")
+        else:
+            lines.append(f"Try first to start broker {row['broker_id']}: {leads}")
     if left := brokers[SHOWN_BROKERS:]:
         lines.append(f"The same holds for {count(len(left), 'more broker')}: see in_sync_on_return")
     return lines

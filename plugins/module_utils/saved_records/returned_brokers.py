@@ -1,14 +1,15 @@
 # Copyright (c) 2026, StreamOps
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Brokers that are alive although the last verdict on their disks was not "safe to start": they truncate what only they have."""
+"""Brokers that are alive, or are to be started, although the last verdict on their disks was not "safe to start": they truncate what only they have."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import FileError
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict
@@ -57,3 +58,33 @@ def warnings(cluster: BrokerSource, workdir: Path, name: str) -> list[str]:
     states = {row["broker_id"]: row["broker_state"] for row in cluster.broker_states(unsafe)} if unsafe else {}
     texts = (returned_text(broker, verdicts[broker], disk_verdict.path_of(workdir, name, broker), states[broker]) for broker in unsafe)
     return [*unread, *(text for text in texts if text)]
+
+
+def with_safety(
+    rows: Iterable[Mapping[str, Any]], workdir: Path, name: str, cluster_id: str, cluster: BrokerSource | None = None
+) -> list[dict[str, Any]]:
+    """Return rows of lost brokers, each with `save_first`: whether records that only the disk of that broker has must, or may have to, be saved first.
+
+    rows     each has a `broker_id`
+    name     of the cluster in the inventory
+    cluster  asked whether partitions of disks that were never read were elected meanwhile. Without it, they count as elected
+
+    A verdict that cannot be read counts as not safe. Raises ClusterError if the cluster is asked and does not answer.
+    """
+    rows = [*rows]
+    verdicts: dict[int, Mapping[str, Any]] = {}
+    unsafe = set[int]()
+    for broker in (row["broker_id"] for row in rows):
+        try:
+            verdict = disk_verdict.read_own(workdir, name, cluster_id, broker)
+        except FileError:
+            unsafe.add(broker)
+            continue
+        if verdict is not None:
+            verdicts[broker] = verdict
+    unsafe.update(
+        unsafe_brokers(cluster, verdicts)
+        if cluster is not None
+        else (one for one, verdict in verdicts.items() if not verdict["safe_to_start"])
+    )
+    return [{**row, "save_first": row["broker_id"] in unsafe} for row in rows]

@@ -81,11 +81,13 @@ def test_a_plan_shows_the_elections_that_may_lose_most_and_counts_the_others() -
 
 
 def test_a_plan_says_which_brokers_to_start_before_anything_is_elected() -> None:
-    brokers = [{"broker_id": number, "count": 9 - number, "ranges": f"audit-0..{8 - number}"} for number in range(3, 8)]
+    brokers = [
+        {"broker_id": number, "count": 9 - number, "ranges": f"audit-0..{8 - number}", "save_first": number == 4} for number in range(3, 8)
+    ]
     lines = plan_lines({"plans": [{**PLAN, "in_sync_on_return": brokers}]}, RUN, "balanced", "")
     assert lines[3:7] == [
         "Try first to start broker 3: if its log is whole, it leads audit-0..5 and loses nothing committed",
-        "Try first to start broker 4: if its log is whole, it leads audit-0..4 and loses nothing committed",
+        "Save what only the disk of broker 4 has (rescue), then try to start it: if its log is whole, it leads audit-0..4 and loses nothing committed",
         "Try first to start broker 5: if its log is whole, it leads audit-0..3 and loses nothing committed",
         "The same holds for 2 more brokers: see in_sync_on_return",
     ]

@@ -88,3 +88,22 @@ def test_a_broker_whose_disk_was_never_read_is_named_once_its_partition_is_elect
     for cluster, word in ((Brokers(1, leader_epoch=epoch), "alive"), (Brokers(starting=(1,), leader_epoch=epoch), "coming back")):
         found = returned_brokers.warnings(cluster, tmp_path, "east")
         assert len(found) == named and all(f"broker 1 is {word}" in text and "was not read" in text for text in found)
+
+
+def test_the_disk_of_a_broker_to_start_is_rescued_first_if_its_verdict_says_so(tmp_path: Path) -> None:
+    """Broker 2 was safe to start, broker 3 has no verdict, broker 4 one of another cluster, and that of broker 5 cannot be read."""
+    for broker_id in (1, 2, 4):
+        judge(tmp_path, broker_id, safe=broker_id == 2, cluster_id="other" if broker_id == 4 else "id")
+    disk_verdict.path_of(tmp_path, "east", 5).write_text("{")
+    rows = [{"broker_id": broker_id, "count": 1} for broker_id in (1, 2, 3, 4, 5)]
+    found = returned_brokers.with_safety(rows, tmp_path, "east", "id")
+    assert found == [{**row, "save_first": row["broker_id"] in (1, 5)} for row in rows]
+
+
+@pytest.mark.parametrize(("cluster", "save_first"), [(None, True), (Brokers(leader_epoch=7), False), (Brokers(leader_epoch=8), True)])
+def test_a_disk_that_was_never_read_is_rescued_first_if_a_partition_was_elected_without_it(
+    tmp_path: Path, cluster: Brokers | None, save_first: bool
+) -> None:
+    disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [orders_0(7)])
+    rows = returned_brokers.with_safety([{"broker_id": 1}], tmp_path, "east", "id", cluster)
+    assert rows == [{"broker_id": 1, "save_first": save_first}]

@@ -34,6 +34,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.
     read_absent_partitions,
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.pipeline.recovery.plan_groups import PlanGroups
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.returned_brokers import with_safety
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.tails import tails_of_entry
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.spark.cluster_batches import (
     BrokenFileError,
@@ -147,7 +148,7 @@ def write_plans(
     worker.register_for_workers()
     written = write_each(run_files, rows, write)
     return {
-        "plans": [_row(name, plans[name]) for name in sorted(written)],
+        "plans": [_row(name, plans[name], workdir) for name in sorted(written)],
         "quarantine": run_files.quarantine,
         "summary": _summary([plans[name].counts for name in written], len(run_files.quarantine)),
     }
@@ -247,7 +248,9 @@ def _total(counts: Counts, section: str) -> int:
     return sum(number for (part, _word), number in counts.items() if part == section)
 
 
-def _row(name: str, plan: Plan) -> dict[str, Any]:
+def _row(name: str, plan: Plan, workdir: Path) -> dict[str, Any]:
+    groups = plan.groups.rows()
+    groups["in_sync_on_return"] = with_safety(groups["in_sync_on_return"], workdir, name, plan.header["cluster_id"])
     return {
         "cluster": name,
         "path": str(plan.path),
@@ -257,7 +260,7 @@ def _row(name: str, plan: Plan) -> dict[str, Any]:
         "online": _total(plan.counts, ONLINE),
         "truncated_replicas": plan.truncated["replicas"],
         "truncated_offsets": plan.truncated["offsets"],
-        **plan.groups.rows(),
+        **groups,
     }
 
 
