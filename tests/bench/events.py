@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from integration.breaking import delete_topics
 from integration.rulebook import Rulebook
 from integration.spark import connect_server
+from integration.support import ALL_TASKS
 from rich.console import Console
 from rich.table import Table
 
@@ -124,7 +125,8 @@ class Bench:
 
     def _incident(self) -> dict[str, float]:
         self.log.unlink(missing_ok=True)
-        os.environ["ANSIBLE_LOG_PATH"] = str(self.log)
+        logged = {"ANSIBLE_LOG_PATH": str(self.log), **ALL_TASKS}
+        os.environ |= logged
         try:
             with Rulebook("respond", self.inventory, self.scratch, "watching bench", interval=self.interval) as rulebook:
                 written = len(rulebook.said)
@@ -137,7 +139,8 @@ class Bench:
                 rulebook.wait_for("PLAY RECAP")
                 noticed = NOTICED.search(rulebook.said, written)
         finally:
-            del os.environ["ANSIBLE_LOG_PATH"]
+            for name in logged:
+                del os.environ[name]
             (self.scratch / "respond.log").unlink(missing_ok=True)
         if noticed is None:
             raise RuntimeError("the outage was not reported")
