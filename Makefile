@@ -8,7 +8,7 @@
 # make test-long-clusters  test-long without the simulation, of which on-mutants and simulate-an-hour are jobs of their own in the nightly workflow
 # make molecule  all molecule scenarios; make test runs one of them
 # make docs    the documentation site, every link in it followed: .cache/docs/html/index.html
-# make test-matrix  the scenarios on Kafka 3.9 to 4.4, each the newest patch, ELR on and off; RELEASES=older: on 3.3 to 3.8; writes docs/versions.md
+# make test-matrix  the scenarios on Kafka 3.9 to 4.4, each the newest patch, ELR on and off; test-matrix-older: on 3.3 to 3.8; both write docs/versions.md
 # make release   artifact, checksums and signatures of the commit that is checked out: KEY=release@example.com
 # make adoption  what Ansible's own tools say of it on every ansible-core that it supports: CELLS=py3.12-core-2.21 CHECKS="sanity units"
 # make quickstart  the quick start of the README, followed to the letter
@@ -65,7 +65,7 @@ WITH_TABLE = +@for part in $(1); do $(MAKE) --no-print-directory $$part || { fai
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long test-long-clusters molecule clusters on-long on-mutants on-branches on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix adoption quickstart release changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
+.PHONY: help setup demo gameday check lint unit-spark unit-plain test test-long test-long-clusters molecule clusters on-long on-mutants on-branches on-properties on-east on-west on-others on-chaos on-molecule on-model on-simulation on-history test-matrix test-matrix-older adoption quickstart release changelog model simulate simulate-an-hour mutants branches chaos chaos-records bench bench-reassignment bench-saved bench-log-dirs bench-pipeline bench-spark-cluster bench-store bench-events bench-fleet docs on-docs clean
 
 # The comment at the top of this file.
 help:
@@ -189,6 +189,9 @@ on-docs:
 
 test-matrix: setup
 	$(BIN)/pytest tests/matrix -v
+
+test-matrix-older:
+	$(MAKE) test-matrix RELEASES=older
 
 adoption: setup
 	@$(BIN)/python -m adoption --cells $(CELLS) --checks $(CHECKS)

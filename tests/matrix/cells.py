@@ -16,7 +16,7 @@ from rig import Plot, Roles, patches
 from rig.scenarios import Scenario
 
 SUPPORTED = ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
-# Played on request (`make test-matrix RELEASES=older`). Kafka 3.2 is refused: see test_too_old_kafka.py.
+# Played at night (`make test-matrix-older`). Kafka 3.2 is refused: see test_too_old_kafka.py.
 OLDER = ("3.3", "3.4", "3.5", "3.6", "3.7", "3.8")
 REQUESTED = os.environ.get("RELEASES", "")
 RELEASES = OLDER if REQUESTED == "older" else tuple(REQUESTED.split()) or SUPPORTED

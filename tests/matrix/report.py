@@ -19,7 +19,7 @@ from matrix.offers import ELR, METADATA_VERSION, Offers, Versions
 
 PATH = Path("docs", "versions.md")
 # A run writes the tables of its releases between the markers that name its command.
-COMMANDS: Mapping[tuple[str, ...], str] = {SUPPORTED: "make test-matrix", OLDER: "make test-matrix RELEASES=older"}
+COMMANDS: Mapping[tuple[str, ...], str] = {SUPPORTED: "make test-matrix", OLDER: "make test-matrix-older"}
 TITLES: Mapping[tuple[str, ...], tuple[str, str, str]] = {
     SUPPORTED: ("## What each release offers", "## What a partition without leader looks like", "## How the scenarios end"),
     OLDER: ("### What older releases offer", "### What a partition without leader looks like there", "### How the scenarios end there"),
