@@ -253,7 +253,7 @@ class Controller:
             target_isr = state.isr  # the last member stays
         last_known = self._last_known(state, leader, last_known)
         epoch = state.epoch + (leader != state.leader or not {*state.replicas} <= {*target.replicas})
-        recovering = by_force or (state.recovering and leader == state.leader)
+        recovering = by_force or state.recovering  # until a leader changes the ISR (`alter_isr`)
         self._put(
             key,
             Partition(

@@ -71,7 +71,8 @@ class IsrHistory:
 def _worst(states: Sequence[Partition]) -> int:
     """Return the worst that has happened after the first of these states. A move counts as an unclean election: neither lets the history prove anything."""
     pairs = list(pairwise(states))
-    if any(after.recovering and after.leader not in (before.leader, NO_LEADER) for before, after in pairs) or any(
+    # The recovery state does not show it: it stays when another leader is elected, cleanly or not.
+    if any(after.leader not in (before.leader, NO_LEADER, *before.isr, *before.elr) for before, after in pairs) or any(
         {*before.replicas} != {*after.replicas} or after.assignment.is_moving for before, after in pairs
     ):
         return UNCLEAN_ELECTION

@@ -81,7 +81,12 @@ def test_an_election_gives_up_records_of_an_old_leader() -> None:
 @pytest.mark.parametrize("kept", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
 def test_what_ended_badly_with_a_mistake_ends_well_without(kept: Path) -> None:
     outcome = play(Script.from_json(kept.read_text()))
-    has_worked = {"elected", "already_online", "held", "stale", "moves:"} & {kind.split()[0] for kind in outcome.counts}
+    happened = {kind for kind, number in outcome.counts.items() if number}
+    # Runs that were killed have no result, and in some histories a login is only checked.
+    has_worked = {"elected", "already_online", "held", "stale", "moves:"} & {kind.split()[0] for kind in happened} or happened & {
+        "recoveries with a partition to elect",
+        "preflight checks of a login that lacks permissions",
+    }
     assert outcome.violations == [] and has_worked, "\n".join(outcome.story)
 
 

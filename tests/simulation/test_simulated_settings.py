@@ -239,6 +239,28 @@ def test_another_order_elects_none_and_what_a_request_elects_is_not_the_controll
 
 
 @pytest.mark.parametrize("elr", [False, True])
+def test_an_unclean_leader_counts_as_recovering_until_it_changes_the_isr_however_often_it_is_lost(elr: bool) -> None:
+    """Kafka 4.3.1 does so. The record of a second unclean election does not state it again."""
+    cluster = lost_uncleanly(allows=True, elr=elr)
+    cluster.crash(2)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    state = cluster.controller.partitions[KEY]
+    last = [one for one in written(cluster) if isinstance(one, metadata_records.PartitionChange)][-1]
+    assert (state.leader, state.isr, state.recovering) == (3, (3,), True)
+    assert (last.leader, last.recovering) == (3, None)
+    cluster.crash(3)
+    cluster.world.wait(SESSION_SECONDS + 1)
+    state = cluster.controller.partitions[KEY]
+    assert (state.leader, state.recovering) == (NO_LEADER, True)
+    cluster.controller.register(3, clean=True)
+    cluster.controller.unfence(3)
+    state = cluster.controller.partitions[KEY]
+    assert (state.leader, state.recovering) == (3, True)
+    assert cluster.controller.alter_isr(KEY, 3, state.epoch, [3])
+    assert not cluster.controller.partitions[KEY].recovering
+
+
+@pytest.mark.parametrize("elr", [False, True])
 @pytest.mark.parametrize("allows", [False, True])
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_a_cancel_that_leaves_no_member_of_the_isr_gives_the_first_replica_of_before_where_the_topic_allows_it(
