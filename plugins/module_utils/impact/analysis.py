@@ -115,11 +115,16 @@ def group_row(
     parted: Divergence,
     log: LeaderLog,
     replayed: Sequence[ReplayedRun],
+    doubtful: bool = False,
 ) -> dict[str, Any]:
-    """Return the row of a group that has read up to `offset`, without its command. `epoch`: the greatest leader epoch that it has read, -1: not known."""
+    """Return the row of a group that has read up to `offset`, without its command.
+
+    epoch     the greatest leader epoch that it has read, -1 if it is not known
+    doubtful  it may have read less than up to `offset`
+    """
     end = log.log_end_offset or 0
     reset_to = None if parted.offset is None else min(max(parted.offset, log.log_start_offset or 0), end)
-    reason = BEYOND_LOG_END if offset > end else AFTER_FORK if parted.certain else IN_DOUBT
+    reason = BEYOND_LOG_END if offset > end and not doubtful else AFTER_FORK if parted.certain else IN_DOUBT
     again = None if parted.offset is None else read_again(range(parted.offset, offset), epoch, replayed)
     explanation = _explanation(reason, offset, reset_to, log, parted.certain, group.is_share)
     return {

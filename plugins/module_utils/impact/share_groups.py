@@ -54,15 +54,16 @@ def share_rows(
             continue
         reached = share.reached
         parted = share_divergence(share, reached, before, log)
+        doubtful = parted is None
         if parted is None:
             # Records that were written meanwhile may hide some that are lost.
             reached = share.reached_at(log.high_watermark)
             parted = share_divergence(share, reached, before, log)
-            if parted is None:
-                continue
-            parted = parted._replace(certain=False)
+        if parted is None:
+            continue
+        parted = parted._replace(certain=parted.certain and not doubtful)
         place = share.group, groups.get(share.group, Group()), share.key
-        row = group_row(*place, reached, _epoch_before(share, before), parted, log, replayed.get(share.key, ()))
+        row = group_row(*place, reached, _epoch_before(share, before), parted, log, replayed.get(share.key, ()), doubtful)
         if row["reset_to"] is not None:
             # Not all records from the start offset on need to be acknowledged.
             row["reset_to"] = max(log.log_start_offset or 0, min(row["reset_to"], share.start_offset))
