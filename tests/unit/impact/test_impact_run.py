@@ -201,6 +201,7 @@ def test_a_share_group_has_one_command_for_all_that_is_proven_and_no_file(workdi
     found = look(workdir, cast(Cluster, Sharing()))
     folder = Path(found.write()).parent
     assert [path.name for path in folder.iterdir()] == ["east.json"]
+    assert impact_file.read(folder / "east.json")["groups"][0]["group_type"] == "share", "the tables and the report read it"
     report = found.report(9)
     (group,) = report["groups"]
     assert (group["group_type"], group["partitions"], group["must_stop"], group["offsets_read_and_lost"]) == ("share", 2, False, 40)
