@@ -15,6 +15,8 @@ description:
   - Checks the partitions that a run of M(streamops.kafka_recovery.kafka_designated_election) gave a leader, as consumers and producers see them.
   - Finds consumer groups whose committed offset lies beyond the end of the new log, or after the offset at which that log forks from the log that they
     have read. Returns for each partition the offset to reset to, and the complete command of C(kafka-consumer-groups.sh).
+  - Finds share groups (KIP-932) that have acknowledged records which are lost, with the complete command of C(kafka-share-groups.sh). Which records above its
+    start offset a share group has acknowledged is not known.
   - Finds transactions that hang on these partitions because their end marker was lost, with the complete command of C(kafka-transactions.sh).
     Finds transactions that are still open, and transactions that may have lost records.
   - Checks whether each of these partitions is readable (committed records can be fetched) and writable (live replicas and ISR against C(min.insync.replicas)).
@@ -165,6 +167,7 @@ groups:
   description:
     - The affected groups, most partitions first. C(groups[].command) sets all offsets of the group that are proven to need it.
     - Offsets can only be set while a group has no members, see C(groups[].must_stop). C(groups[].in_doubt) is not in the command.
+    - The command of a share group sets its start offsets to those of a time. It skips nothing, and repeats some records.
   returned: success
   type: list
   elements: dict
@@ -186,6 +189,8 @@ offsets:
       C(offsets[].offsets_read_and_lost) is how many offsets it has read that are lost, and were not replayed.
     - C(offsets[].offsets_replayed) is how many offsets it has read and lost that were replayed, to offsets from C(offsets[].replayed_from) to
       C(offsets[].replayed_to) (exclusive). They come again, behind the newest records.
+    - C(offsets[].committed_offset) of a share group (C(offsets[].group_type) is V(share)) is its start offset plus the number of offsets that it has
+      acknowledged from there on, and C(offsets[].committed_leader_epoch) the epoch of the leader that wrote this state, V(null) if that is the new leader.
     - C(offsets[].reset_to) of one in doubt skips nothing and may repeat records. It is V(null) if it is unknown.
   returned: success
   type: list
@@ -193,6 +198,7 @@ offsets:
   sample:
     - group: billing
       group_state: Stable
+      group_type: classic
       topic: orders
       partition: 0
       committed_offset: 150

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, ShareConsumer
 from confluent_kafka import TopicPartition as Assigned
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from integration import damaged
@@ -32,8 +32,12 @@ KEPT, GONE, SINCE = 30, 20, 40  # records of `orders`: on both brokers, on the l
 HANGS, STAYS_OPEN, WRITTEN_ON_THE_LOST = range(3)  # partitions of `payments`
 # A name that a client chose: no shell, and no terminal, may take it for more than that.
 BY_HAND = "pay'$(touch pwned)'ments\x1b[2J \""
+SHARERS = "sharers"
+SHARE_GROUPS = (4, 2)  # the first release that has share groups (KIP-932) without a switch
+SHARE_STATE = {"share.coordinator.state.topic.num.partitions": 1, "group.share.record.lock.duration.ms": 15_000}
 MAIN_CLASSES = {
     "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-share-groups.sh": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
 }
 
@@ -88,6 +92,23 @@ def read_on(reader: Consumer, count: int, seconds: float = 60) -> list[str]:
     return values
 
 
+def share_consumer(cluster: KafkaCluster) -> ShareConsumer:
+    reader = ShareConsumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": SHARERS, **QUIET})
+    reader.subscribe(["shared"])
+    return reader
+
+
+def share_on(reader: ShareConsumer, last: str, seconds: float = 60) -> list[str]:
+    """Read and acknowledge records up to this one."""
+    values: list[str] = []
+    deadline = time.monotonic() + seconds
+    while last not in values:
+        assert time.monotonic() < deadline, f"{len(values)} records, without {last}, within {seconds:g} s"
+        values += [(message.value() or b"").decode() for message in reader.poll(0.5) if message.error() is None]
+        reader.commit_sync(30)
+    return values
+
+
 def transaction(cluster: KafkaCluster, transactional_id: str, partition: int) -> Producer:
     """A producer with five records of a transaction on one partition of `payments`, all of them acknowledged, and the transaction not ended."""
     options = {"transactional.id": transactional_id, "transaction.timeout.ms": 600_000}
@@ -100,16 +121,32 @@ def transaction(cluster: KafkaCluster, transactional_id: str, partition: int) ->
     return producer
 
 
+def read_shared(cluster: KafkaCluster) -> ShareConsumer | None:
+    """Write to `shared`, and return a share consumer that has acknowledged all of it, None if Kafka is too old for share groups."""
+    cluster.produce("shared", 0, [f"kept {number}" for number in range(KEPT)])
+    if cluster.settings.release < SHARE_GROUPS:
+        return None
+    from_the_first = ("--alter", "--entity-type", "groups", "--entity-name", SHARERS, "--add-config", "share.auto.offset.reset=earliest")
+    done = stock.tool(cluster, "kafka.admin.ConfigCommand", "--bootstrap-server", cluster.bootstrap_servers, *from_the_first)
+    assert done.returncode == 0, done
+    reader = share_consumer(cluster)
+    share_on(reader, f"kept {KEPT - 1}")
+    return reader
+
+
 @pytest.fixture(scope="module")
 def hit(spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hit]:
     """One round of damage for all tests here, recovered as run 1."""
-    with KafkaCluster("downstream", brokers=3, session_timeout=5, heap="256m", properties=damaged.PROPERTIES) as cluster:
+    properties = {**damaged.PROPERTIES, **SHARE_STATE}
+    with KafkaCluster("downstream", brokers=3, session_timeout=5, heap="256m", properties=properties) as cluster:
         unclean = {"unclean.leader.election.enable": "false"}
         cluster.create_topics(
             [
                 NewTopic("__consumer_offsets", [[COORDINATOR]], {"cleanup.policy": "compact"}),
                 NewTopic("__transaction_state", [[COORDINATOR]] * 4, {"cleanup.policy": "compact"}),
+                NewTopic("__share_group_state", [[COORDINATOR]]),
                 NewTopic("orders", [[LOST, SURVIVOR]], unclean),
+                NewTopic("shared", [[LOST, SURVIVOR]], unclean),
                 NewTopic("payments", [[LOST, SURVIVOR]] * 3, unclean),
                 NewTopic("canary", [[COORDINATOR], [SURVIVOR]]),
             ]
@@ -121,11 +158,16 @@ def hit(spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             reader.subscribe(["orders"])
             read_on(reader, count)
         early.close()
+        sharers = read_shared(cluster)
 
         cluster.terminate(SURVIVOR)
         cluster.wait_fenced([SURVIVOR])
         cluster.produce("orders", 0, [f"gone {number}" for number in range(GONE)])
         read_on(billing, GONE)
+        cluster.produce("shared", 0, [f"gone {number}" for number in range(GONE)])
+        if sharers is not None:
+            share_on(sharers, f"gone {GONE - 1}")
+            sharers.close()
         by_hand = ConsumerGroupTopicPartitions(BY_HAND, [Assigned("orders", 0, KEPT + GONE - 5)])
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **QUIET})
         for future in admin.alter_consumer_group_offsets([by_hand]).values():
@@ -140,9 +182,9 @@ def hit(spark_remote: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         cluster.kill(LOST)
         cluster.start_node(SURVIVOR)
         cluster.wait_unfenced([SURVIVOR])
-        cluster.wait_for_partitions(["orders", "payments"], lambda state: state.leader < 0, "without a leader")
+        cluster.wait_for_partitions(["orders", "payments", "shared"], lambda state: state.leader < 0, "without a leader")
         operator = Operator(cluster, tmp_path_factory.mktemp("downstream"), spark_remote)
-        results = operator.recover("1", ["orders", "payments"], strategy="aggressive")
+        results = operator.recover("1", ["orders", "payments", "shared"], strategy="aggressive")
         assert {(row["outcome"], row["leader"]) for row in results.values()} == {("elected", SURVIVOR)}
         yield Hit(operator, billing, [committing, open_one, late])
 
@@ -223,6 +265,35 @@ def test_groups_that_have_read_what_is_gone_are_reset_with_the_ready_command(hit
     assert read_on(again, SINCE) == [f"since {number}" for number in range(SINCE)]
     again.close()
     assert of_orders(hit.look()) == {}, "what it has read by now is in the log"
+
+
+def test_a_share_group_that_has_acknowledged_what_is_gone_is_reset_with_the_ready_command(hit: Hit) -> None:
+    if hit.operator.cluster.settings.release < SHARE_GROUPS:
+        pytest.skip("this Kafka has no share groups by default")
+
+    def of_shared(answer: dict[str, Any]) -> dict[str, Any]:
+        (row,) = [row for row in answer["offsets"] if row["topic"] == "shared"]
+        return dict(row)
+
+    row = of_shared(hit.look())
+    assert (row["group"], row["group_type"], row["reason"], row["certain"]) == (SHARERS, "share", "beyond_log_end", True)
+    assert (row["committed_offset"], row["offsets_read_and_lost"], row["offsets_skipped"]) == (KEPT + GONE, GONE, 0)
+    assert 0 <= row["reset_to"] <= KEPT
+
+    # The log grows past what the group has acknowledged, before a share consumer is back.
+    hit.operator.cluster.produce("shared", 0, [f"since {number}" for number in range(SINCE)])
+    row = of_shared(answer := hit.look())
+    assert (row["reason"], row["certain"], row["offsets_skipped"]) == ("after_fork", True, GONE)
+    group = next(row for row in answer["groups"] if row["group"] == SHARERS)
+    assert (group["group_type"], group["must_stop"], group["partitions"]) == ("share", False, 1)
+    hit.run(group["command"])
+    assert [row for row in hit.look()["offsets"] if row["topic"] == "shared"] == []
+    reader = share_consumer(hit.operator.cluster)
+    again = share_on(reader, f"since {SINCE - 1}")
+    reader.close()
+    assert [value for value in again if value.startswith("since")] == [f"since {number}" for number in range(SINCE)]
+    # The new leader has written the state: it does not show any more which records were read.
+    assert of_shared(hit.look())["reason"] == "in_doubt"
 
 
 def test_a_transaction_whose_marker_was_lost_hangs_until_it_is_aborted(hit: Hit) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.api_message import ApiMessage
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, metadata_log_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import kip1275, metadata_log_fetch, share_groups
 from rig.gateway_rules import LOG_INFO_KEY
 from wire.answers import Exchange
 
@@ -39,7 +39,8 @@ def _kinds() -> Iterator[tuple[int, Any]]:
         for name, kind in vars(package).items():
             if name.endswith("Response") and isinstance(kind, type) and issubclass(kind, ApiMessage):
                 yield cast(Any, kind).API_KEY, kind
-    yield metadata_log_fetch.FetchSnapshotResponse.API_KEY, metadata_log_fetch.FetchSnapshotResponse
+    for own in (metadata_log_fetch.FetchSnapshotResponse, share_groups.DescribeShareGroupOffsetsResponse):
+        yield own.API_KEY, own
     yield LOG_INFO_KEY, kip1275.log_info_messages(LOG_INFO_KEY)[1]
 
 

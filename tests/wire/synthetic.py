@@ -2,8 +2,9 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
-from kafka.protocol.admin import IncrementalAlterConfigsResponse
+from kafka.protocol.admin import IncrementalAlterConfigsResponse, ListGroupsResponse
 from kafka.protocol.consumer import OffsetCommitResponse, OffsetFetchResponse, OffsetForLeaderEpochResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from kafka.protocol.producer import WriteTxnMarkersResponse
@@ -12,7 +13,7 @@ from unit.offset_record_bytes import offset_key, offset_value
 from unit.record_batches import batch_of
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.metadata_log_reader import REQUEST_BYTES
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch, share_groups
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.private_files import private_directory
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.stored_batches import stored_batches
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.part_writer import open_part
@@ -25,7 +26,8 @@ from wire.mutations import KINDS, encoded
 MECHANISM = "PLAIN"
 # The end of epoch 0 in the logs of NATIVE and COMPAT, and a committed offset below it.
 EPOCH_END, BEFORE = 40, 30
-GROUP, GROUPS = "billing", "__consumer_offsets"
+GROUP, GROUPS, SHARERS = "billing", "__consumer_offsets", "sharers"
+NO_UUID = UUID(int=0)
 _LOGIN = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": MECHANISM, "sasl_username": "recovery", "sasl_password": "secret"}
 _EVIDENCE = next(step for step in STEPS if step.name == "evidence")
 _ONLINE = [{"topic": ONLINE, "partition": number} for number in range(PARTITIONS)]
@@ -35,6 +37,7 @@ SYNTHETIC = (
     Step("login", "kafka_partition_info", {"state": "all", **_LOGIN}),
     Step("snapshot", _EVIDENCE.module, _EVIDENCE.params, files=True),
     Step("epochs", IMPACT, files=True, writes=True),
+    Step("shares", IMPACT, files=True, writes=True),
     Step("offsets", REPLAY, {"topics": [GROUPS], "allow_replay": True, "include_group_offsets": True}, files=True, writes=True),
     Step("throttle named", "kafka_replication_throttle", _THROTTLE, check=True),
 )
@@ -50,6 +53,7 @@ def exchanges(recorded: dict[str, list[Exchange]]) -> dict[str, list[Exchange]]:
         "login": _login(recorded["partitions"]),
         "snapshot": _snapshot(recorded[_EVIDENCE.name]),
         "epochs": epochs,
+        "shares": _shares(epochs),
         "offsets": _offsets(epochs),
         "throttle named": _altered(recorded["throttle"]),
     }
@@ -106,6 +110,30 @@ def _epochs(impact: list[Exchange]) -> list[Exchange]:
     rows = [kind.EpochEndOffset(error_code=0, partition=number, leader_epoch=0, end_offset=EPOCH_END) for number in range(PARTITIONS)]
     ends = OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=[kind(topic=topic, partitions=rows) for topic in (NATIVE, COMPAT)])
     return [*found, *(_exchange(node, ends, 4) for node in sorted({one.node for one in impact}))]
+
+
+def _shares(epochs: list[Exchange]) -> list[Exchange]:
+    """A share group that has acknowledged more than the log has."""
+    found = []
+    for recorded in epochs:
+        one = recorded
+        if one.api_key == ListGroupsResponse.API_KEY and one.node == LEADER:
+            answer = ListGroupsResponse.decode(memoryview(one.answer)[1:], version=one.version)
+            kind = ListGroupsResponse.ListedGroup
+            answer.groups.append(kind(group_id=SHARERS, protocol_type="share", group_state="Empty", group_type="share"))
+            one = _exchange(one.node, answer, one.version, one.asked)
+        found.append(one)
+    group = share_groups.DescribeShareGroupOffsetsResponse.ResponseGroup
+    topic = group.ResponseTopic
+    row = topic.ResponsePartition
+    rows = [
+        row(partition_index=number, start_offset=BEFORE, leader_epoch=0, lag=-EPOCH_END, error_code=0, error_message=None)
+        for number in range(PARTITIONS)
+    ]
+    topics = [topic(topic_name=name, topic_id=NO_UUID, partitions=rows) for name in (NATIVE, COMPAT)]
+    groups = [group(group_id=SHARERS, topics=topics, error_code=0, error_message=None)]
+    described = share_groups.DescribeShareGroupOffsetsResponse(throttle_time_ms=0, groups=groups)
+    return [*found, _exchange(LEADER, described, 1)]
 
 
 def save_offset(workdir: Path, recorded: dict[str, list[Exchange]]) -> None:

@@ -22,6 +22,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.tr
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.limits import SLOW_PAGES
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import ShareOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import (
     UNENDED,
     EpochEnd,
@@ -32,6 +33,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.con
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import TopicPartition, chunks, keys_of, only
 
 if CLIENT_IMPORT_ERROR is None:
+    from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import share_offsets
     from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import (
         consumer_groups,
         consumers,
@@ -165,6 +167,28 @@ class ConsumerAdmin(Cluster):
     def group_offsets(self, keys: Keys) -> consumer_groups.CommittedOffsets:
         """Return the groups of the cluster, and their committed offsets on these partitions."""
         return self._group_offsets(keys, self._patience, self._unfenced())
+
+    def share_offsets(self, share_groups: Mapping[int, Sequence[str]], leaders: Leaders) -> tuple[list[ShareOffset], list[str]]:
+        """Return how far share groups (KIP-932), by coordinator, have read these partitions, sorted, and reasons why there may be more."""
+        (marks,) = self._listed_offsets(_by_leader(leaders), [partial(consumers.list_offsets, timestamp=consumers.LATEST)])
+        known = {key: end.log_end_offset for key, end in marks.items() if end.error is None and end.log_end_offset >= 0}
+        rows, blind, too_old = share_offsets.read(self._ask_each, share_groups, leaders, self._patience, self.failures)
+        for node in too_old:
+            self.unreachable.pop(node, None)  # it answers what it knows
+        return [row._replace(high_watermark=known.get(row.key)) for row in rows], blind
+
+    def times_before(self, offsets: Mapping[TopicPartition, int], leaders: Leaders) -> dict[TopicPartition, int]:
+        """Return for each offset the timestamp (ms since 1970) of a record before it: the first record that is as new is not after the offset.
+
+        Partitions without such a record, or whose leader does not answer, are left out.
+        """
+        found: dict[TopicPartition, int] = {}
+        left = {key: offset - 1 for key, offset in offsets.items() if offset > 0 and key in leaders}
+        for _time in range(2):  # the batch before the offset, and the one before that if the offset is within a batch
+            batches = {key: row.batch for key, row in self._fetch_back(left, leaders).items() if row.error is None and row.batch}
+            found |= {key: batch.max_timestamp for key, batch in batches.items() if batch.last_offset < offsets[key]}
+            left = {key: batch.base_offset - 1 for key, batch in batches.items() if key not in found and batch.base_offset > 0}
+        return found
 
     @property
     def _patience(self) -> float:

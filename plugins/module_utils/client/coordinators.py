@@ -172,7 +172,12 @@ class Coordinators:
         rows = sorted(
             row for node, offsets in self._committed.items() for row in offsets.values() if listed_often.get(row[0], [node]) == [node]
         )
-        return CommittedOffsets(rows, groups, list(dict.fromkeys([*blind, *self._missed])))
+        share_groups = {
+            node: names
+            for node, listed in self._listed.items()
+            if (names := sorted(name for name, group in listed.items() if group.is_share and self._coordinators(name) == [node]))
+        }
+        return CommittedOffsets(rows, groups, list(dict.fromkeys([*blind, *self._missed])), share_groups)
 
     def _listed_often(self) -> Iterator[tuple[str, list[int]]]:
         """Yield the groups that several brokers list, with their coordinators."""

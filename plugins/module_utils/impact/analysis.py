@@ -101,29 +101,52 @@ def group_rows(
         if parted is None:
             continue
         group = groups.get(name, Group())
-        reset_to = None if parted.offset is None else min(max(parted.offset, log.log_start_offset or 0), log.log_end_offset)
-        beyond = offset > log.log_end_offset
-        reason = BEYOND_LOG_END if beyond else AFTER_FORK if parted.certain else IN_DOUBT
-        again = None if parted.offset is None else read_again(range(parted.offset, offset), epoch, replayed.get(key, ()))
-        yield {
-            "group": name,
-            "group_state": group.state or None,
-            "topic": key[0],
-            "partition": key[1],
-            "committed_offset": offset,
-            "committed_leader_epoch": epoch if epoch >= 0 else None,
-            "log_end_offset": log.log_end_offset,
-            "reason": reason,
-            "certain": parted.certain,
-            "reset_to": reset_to,
-            "offsets_read_and_lost": None if parted.offset is None else max(0, offset - parted.offset - (again.offsets if again else 0)),
-            "offsets_replayed": again.offsets if again else 0,
-            "replayed_from": again.start if again else None,
-            "replayed_to": again.end if again else None,
-            "offsets_skipped": None if reset_to is None else max(0, min(offset, log.log_end_offset) - reset_to),
-            "explanation": _explanation(reason, offset, reset_to, log, parted.certain) + (again.text if again else ""),
-            "command": None if reset_to is None else tools.reset(name, group.type, key, reset_to),
-        }
+        row = group_row(name, group, key, offset, epoch, parted, log, replayed.get(key, ()))
+        row["command"] = None if row["reset_to"] is None else tools.reset(name, group.type, key, row["reset_to"])
+        yield row
+
+
+def group_row(
+    name: str,
+    group: Group,
+    key: TopicPartition,
+    offset: int,
+    epoch: int,
+    parted: Divergence,
+    log: LeaderLog,
+    replayed: Sequence[ReplayedRun],
+    doubtful: bool = False,
+) -> dict[str, Any]:
+    """Return the row of a group that has read up to `offset`, without its command.
+
+    epoch     the greatest leader epoch that it has read, -1 if it is not known
+    doubtful  it may have read less than up to `offset`
+    """
+    end = log.log_end_offset or 0
+    reset_to = None if parted.offset is None else min(max(parted.offset, log.log_start_offset or 0), end)
+    reason = BEYOND_LOG_END if offset > end and not doubtful else AFTER_FORK if parted.certain else IN_DOUBT
+    again = None if parted.offset is None else read_again(range(parted.offset, offset), epoch, replayed)
+    explanation = _explanation(reason, offset, reset_to, log, parted.certain, group.is_share)
+    return {
+        "group": name,
+        "group_state": group.state or None,
+        "group_type": group.type or None,
+        "topic": key[0],
+        "partition": key[1],
+        "committed_offset": offset,
+        "committed_leader_epoch": epoch if epoch >= 0 else None,
+        "log_end_offset": end,
+        "reason": reason,
+        "certain": parted.certain,
+        "reset_to": reset_to,
+        "offsets_read_and_lost": None if parted.offset is None else max(0, offset - parted.offset - (again.offsets if again else 0)),
+        "offsets_replayed": again.offsets if again else 0,
+        "replayed_from": again.start if again else None,
+        "replayed_to": again.end if again else None,
+        "offsets_skipped": None if reset_to is None else max(0, min(offset, end) - reset_to),
+        "explanation": explanation + (again.text if again else ""),
+        "command": None,
+    }
 
 
 class ReadAgain(NamedTuple):
@@ -155,7 +178,12 @@ def read_again(lost: range, epoch: int, replayed: Iterable[ReplayedRun]) -> Read
     return ReadAgain(offsets, min(run.new_start_offset for run in runs), max(run.new_end_offset for run in runs))
 
 
-def _explanation(reason: str, offset: int, reset_to: int | None, log: LeaderLog, certain: bool) -> str:
+def _explanation(reason: str, offset: int, reset_to: int | None, log: LeaderLog, certain: bool, is_share: bool) -> str:
+    if reason == BEYOND_LOG_END and is_share:
+        return (
+            f"it has acknowledged records up to offset {offset} and the log ends at {log.log_end_offset}: without an error, "
+            "it never gets the records that are written until then"
+        )
     if reason == BEYOND_LOG_END:
         doubt = "" if certain else "; where the log ended at the election is not known, so records written since may be skipped too"
         return (

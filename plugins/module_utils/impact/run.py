@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.consumer_groups import Committed
@@ -22,11 +22,17 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats.impact_file import FOLDER, SECTIONS, encode_row_per_line
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis, availability, recovered_partitions
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import (
+    analysis,
+    availability,
+    recovered_partitions,
+    share_groups,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.kafka_cli import Tools
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.lost_record_counts import LostRecordCounts
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import consumers, kafka_errors
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group, ShareOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import (
     PartitionState,
     TopicPartition,
@@ -38,6 +44,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_rec
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.saved_commits import Transacted, saved_commits
 
 Rows = list[dict[str, Any]]
+Read = TypeVar("Read", Committed, ShareOffset)
 
 
 class ConsumerImpact:
@@ -62,6 +69,7 @@ class ConsumerImpact:
         self._commands = Commands(workdir)
         self._tools = Tools(",".join(connection.bootstrap_servers), self._commands, connection.security_protocol != "PLAINTEXT")
         self._rows: dict[str, Rows] = {section: [] for section in SECTIONS}
+        self._times: dict[TopicPartition, int] = {}
         self._wrote = False
         self.warnings = list(run.warnings)
 
@@ -70,18 +78,19 @@ class ConsumerImpact:
         states = self._states()
         if not states:
             return
-        committed, groups, blind = self._cluster.group_offsets(states.keys())
-        if blind:
+        unfenced = self._cluster.unfenced()
+        leaders = {key: states[key].leader for key in sorted(states) if has_live_leader(states[key], unfenced)}
+        found = self._cluster.group_offsets(states.keys())
+        shares, missing = self._cluster.share_offsets(found.share_groups, leaders) if found.share_groups else ([], [])
+        if blind := [*found.blind, *missing]:
             self.warnings.append(f"groups and their offsets may be missing: {'; '.join(blind)}")
-        if committed:
+        if found.offsets or shares:
             self._read_evidence()
         before = {key: self._run.partitions[key] for key in sorted(states, key=in_recovery_order)}
-        unfenced = self._cluster.unfenced()
-        leaders = {key: states[key].leader for key in before if has_live_leader(states[key], unfenced)}
         epochs = {key: set() if part.leader_epoch is None else {part.leader_epoch} for key, part in before.items()}
-        for _group, key, _offset, epoch in committed:
+        for key, epoch in [*((row[1], row[3]) for row in found.offsets), *((share.key, share.leader_epoch) for share in shares)]:
             epochs[key] |= {epoch} if epoch >= 0 else set()
-        committed = self._limit_epochs(committed, epochs)
+        committed, shares = self._limit_epochs(found.offsets, epochs), self._limit_epochs(shares, epochs)
         logs = self._cluster.logs(leaders, epochs)
         configs = self._cluster.topic_configs({topic for topic, _partition in before})
         if problem := configs.problem():
@@ -95,16 +104,36 @@ class ConsumerImpact:
             self.warnings.append(f"what became of lost records is not known: {counts.error}")
         self._rows["records"] = counts.rows()
         replayed = {key: counts.replayed(key, states[key].topic_id) for key in before}
-        offsets = list(analysis.group_rows(committed, before, logs, groups, self._run.committed_before, self._tools, replayed))
+        offsets = list(analysis.group_rows(committed, before, logs, found.groups, self._run.committed_before, self._tools, replayed))
+        offsets += self._with_commands(list(share_groups.share_rows(shares, before, logs, found.groups, replayed)), leaders)
         self._rows["offsets"] = offsets
-        self._rows["groups"] = analysis.group_totals(offsets, groups)
+        self._rows["groups"] = analysis.group_totals(offsets, found.groups)
         # A survivor that was lost since has followed the new leader.
         lost = {
             key: {*(states[key].replicas if part.lost_replicas is None else part.lost_replicas)} - unfenced for key, part in before.items()
         }
         self._rows["transactions"] = self._transactions(leaders, {key: counts.unsaved_disks(key, lost[key]) for key in leaders})
 
-    def _limit_epochs(self, committed: list[Committed], epochs: dict[TopicPartition, set[int]]) -> list[Committed]:
+    def _with_commands(self, shares: Rows, leaders: Mapping[TopicPartition, int]) -> Rows:
+        """Return rows of share groups with their commands. One time serves all groups on a partition: that of the first offset to reset to."""
+        rows = [row for row in shares if row["reset_to"] is not None]
+        first: dict[TopicPartition, int] = {}
+        for row in rows:
+            key = row["topic"], row["partition"]
+            first[key] = min(row["reset_to"], first.get(key, row["reset_to"]))
+        self._times = self._cluster.times_before(first, leaders) if first else {}
+        for row in rows:
+            key = row["topic"], row["partition"]
+            row["command"] = self._tools.reset_share(row["group"], [key], self._times.get(key))
+        return shares
+
+    def _reset_of_share_group(self, group: str, resets: Rows) -> str | None:
+        """Return the command for all of these partitions of a share group: to the earliest of their times."""
+        keys = [(row["topic"], row["partition"]) for row in resets]
+        times = [self._times.get(key, -1) for key in keys]
+        return self._tools.reset_share(group, keys, min(times))
+
+    def _limit_epochs(self, committed: list[Read], epochs: dict[TopicPartition, set[int]]) -> list[Read]:
         """Return the committed offsets whose leader epochs are queried: at most EPOCHS per partition. Others are removed from `epochs`, with a warning."""
         for key, own in epochs.items():
             first = self._run.partitions[key].leader_epoch
@@ -203,7 +232,9 @@ class ConsumerImpact:
         for number, group in enumerate(self._rows["groups"], start=1):
             resets = [row for row in self._rows["offsets"] if row["group"] == group["group"] and row["certain"]]
             group["command"] = None
-            if resets:
+            if resets and Group(type=group["group_type"] or "").is_share:
+                group["command"] = self._reset_of_share_group(group["group"], resets)
+            elif resets:
                 path = self._path.with_name(f"{self._path.stem}.reset-{number}.csv")
                 content = "".join(f"{row['topic']},{row['partition']},{row['reset_to']}\n" for row in resets).encode()
                 write_private(path, content)

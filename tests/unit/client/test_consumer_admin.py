@@ -9,8 +9,10 @@ import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from kafka.errors import IncompatibleBrokerVersion, KafkaTimeoutError
 from kafka.protocol.admin import (
     DescribeProducersResponse,
     DescribeTransactionsResponse,
@@ -31,17 +33,20 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client im
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client import coordinators
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.consumer_admin import ConsumerAdmin
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import bounded_requests
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.replica_log_fetch import FetchedBatch
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.share_groups import DescribeShareGroupOffsetsResponse
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.transport.connection import Connection
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.shown_command import Commands
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import NO_ANSWER
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact import analysis
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model import brokers
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group, ShareOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog, Producer, Transaction
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.record_batch import LastBatch
 
 START, STABLE, MARK, END = 10, 95, 119, 121
-NOT_LEADER, LOADING, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 6, 14, 16, 30
+LEADER_NOT_AVAILABLE, NOT_LEADER, LOADING, NOT_COORDINATOR, GROUP_AUTHORIZATION_FAILED = 5, 6, 14, 16, 30
 ONE, TWO = ("t", 0), ("t", 1)
 OPEN_NOW = [Producer(4000, 2, 5, 97)]
 ONGOING = Transaction("payments-1", "Ongoing", 4000, 2, 60_000, 5, frozenset({ONE}))
@@ -565,3 +570,128 @@ def test_groups_and_transactions_are_looked_at_for_a_time(crowded: Crowded, monk
         "broker 2 described 0 of its 300 transactions within -1 s; the others were not read"
     ]
     assert not {name for _node, name in crowded.asked} & {"OffsetFetchRequest", "DescribeTransactionsRequest"}
+
+
+class Sharing(Brokers):
+    """Each broker coordinates a share group. `rows`: what is answered of partitions, (topic, partition, start offset, lag, error)."""
+
+    def __init__(self, version: int = 1) -> None:
+        super().__init__()
+        self.version = version
+        self.rows = [("t", 0, 20, 30, 0)]
+        self.names = {1: ["share 1"], 2: ["share 2"]}
+
+    def _ListGroupsRequest(self, node: int, _request: Any) -> Any:
+        kind = ListGroupsResponse.ListedGroup
+        listed = [kind(group_id=name, protocol_type="share", group_state="Empty", group_type="share") for name in self.names[node]]
+        return ListGroupsResponse.decode(bytes(ListGroupsResponse(error_code=0, groups=listed).encode(version=5)), version=5)
+
+    def _DescribeShareGroupOffsetsRequest(self, _node: int, request: Any) -> Any:
+        group = DescribeShareGroupOffsetsResponse.ResponseGroup
+        topic = group.ResponseTopic
+        row = topic.ResponsePartition
+        topics = [
+            topic(topic_name=name, topic_id=UUID(int=0), partitions=[
+                row(partition_index=number, start_offset=start, leader_epoch=3, lag=lag, error_code=error, error_message=None)
+            ])
+            for name, number, start, lag, error in self.rows
+        ]  # fmt: skip
+        groups = [
+            group(group_id=asked.group_id, topics=topics, error_code=self.group_error, error_message=None) for asked in request.groups
+        ]
+        answer = DescribeShareGroupOffsetsResponse(throttle_time_ms=0, groups=groups)
+        return DescribeShareGroupOffsetsResponse.decode(bytes(answer.encode(version=self.version)), version=self.version)
+
+
+def shared(one: Brokers) -> tuple[list[ShareOffset], list[str]]:
+    """What share groups have read of the first partition, and why there may be more."""
+    one._net.start()
+    try:
+        return one.share_offsets(one.group_offsets({ONE}).share_groups, {ONE: 1})
+    finally:
+        one.close()
+
+
+@pytest.mark.parametrize(("version", "lag"), [(0, None), (1, 30)])
+def test_share_groups_of_all_coordinators_are_read_with_the_high_watermark_before_them(version: int, lag: int | None) -> None:
+    one = Sharing(version)
+    assert shared(one) == ([ShareOffset(f"share {node}", ONE, 20, 3, lag, MARK) for node in (1, 2)], [])
+    assert one.asked.index((1, "ListOffsetsRequest")) < one.asked.index((1, "DescribeShareGroupOffsetsRequest"))
+
+
+def test_without_share_groups_no_broker_is_asked_for_them(cluster: Brokers) -> None:
+    assert cluster.group_offsets({ONE}).share_groups == {}
+
+
+def test_rows_that_are_impossible_or_were_not_wanted_are_left_out() -> None:
+    one = Sharing()
+    one.rows = [("t", 0, -1, -1, 0), ("t", 1, 5, 0, 0), ("other", 0, 5, 0, 0), ("t", -1, 5, 0, 0), ("t", 0, 7, 0, 0), ("t", 0, 9, 0, 0)]
+    found, blind = shared(one)
+    assert [(row.group, row.start_offset) for row in found] == [("share 1", 9), ("share 2", 9)] and blind == []
+    one = Sharing()
+    one.rows = [("t", 0, 0, -1, LEADER_NOT_AVAILABLE)]
+    assert shared(one) == ([], ["offsets of 2 share groups cannot be read (first share 1: LEADER_NOT_AVAILABLE)"])
+
+
+def test_a_coordinator_answers_only_about_its_own_share_groups() -> None:
+    class Liar(Sharing):
+        def _DescribeShareGroupOffsetsRequest(self, node: int, request: Any) -> Any:
+            answer = super()._DescribeShareGroupOffsetsRequest(node, request)
+            for group in answer.groups:
+                group.group_id = "share 1"
+            return answer
+
+    found, _blind = shared(Liar())
+    assert [row.group for row in found] == ["share 1"]
+    both = Sharing()
+    both.names = {1: ["shared"], 2: ["shared"]}
+    assert shared(both)[0] == [], "one of its coordinators is none"
+
+
+def test_what_is_missing_of_share_groups_is_said_with_its_remedy() -> None:
+    one = Sharing()
+    one.group_error = GROUP_AUTHORIZATION_FAILED
+    (reason,) = shared(one)[1]
+    assert reason.startswith("offsets of 2 share groups") and reason.endswith("grant DESCRIBE on the groups and their topics")
+
+
+@pytest.mark.parametrize("error", [IncompatibleBrokerVersion("DescribeShareGroupOffsetsRequest"), KafkaTimeoutError("late")])
+def test_a_broker_without_the_request_is_named_and_counts_as_reachable(error: Exception) -> None:
+    class Old(Sharing):
+        def _ask_each(self, work: Any, read: Any = None, kept: Any = None, row_bytes: Any = None) -> dict[Any, list[Any]]:
+            answers = super()._ask_each(work, read, kept, row_bytes)
+            if not self.asked or self.asked[-1][1] != "DescribeShareGroupOffsetsRequest":
+                return answers
+            self.failures.update(dict.fromkeys(work, error))
+            self.unreachable.update(dict.fromkeys(work, str(error)))
+            return {node: [] for node in work}
+
+    one = Old()
+    found, blind = shared(one)
+    is_old = isinstance(error, IncompatibleBrokerVersion)
+    assert found == [] and len(blind) == 2 and all(("Kafka 4.1" in reason) == is_old for reason in blind)
+    assert bool(one.unreachable) != is_old
+
+
+def test_no_more_than_so_many_share_groups_of_a_broker_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_requests, "LISTED_NAMES", 70)
+    one = Sharing()
+    one.names = {1: [f"share {number}" for number in range(120)], 2: []}
+    found, blind = shared(one)
+    assert len(found) == 70 and blind == ["broker 1 lists 120 share groups, of which 70 were read"]
+
+
+def test_a_time_is_that_of_the_last_batch_before_an_offset(cluster: Brokers) -> None:
+    assert cluster.times_before({ONE: 50}, {ONE: 1}) == {ONE: 2000}
+    assert cluster.times_before({ONE: 0}, {ONE: 1}) == cluster.times_before({ONE: 50}, {}) == {}
+
+
+def test_a_time_before_an_offset_within_a_batch_is_that_of_the_batch_before(cluster: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def whole(asked: Any, _leaders: Any) -> dict[TopicPartition, FetchedBatch]:
+        bases = {key: offset // 10 * 10 for key, offset in asked.items()}
+        return {key: FetchedBatch(None, MARK, 0, LastBatch(base, base + 9, 1, 0, 1000 + base)) for key, base in bases.items()}
+
+    monkeypatch.setattr(cluster, "_fetch_back", whole)
+    assert cluster.times_before({ONE: 45}, {ONE: 1}) == {ONE: 1030}
+    assert cluster.times_before({ONE: 40}, {ONE: 1}) == {ONE: 1030}
+    assert cluster.times_before({ONE: 5}, {ONE: 1}) == {}

@@ -21,7 +21,7 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.pr
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.formats import impact_file
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.recovered_partitions import RecoveredRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.impact.run import ConsumerImpact
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumer_groups import Group, ShareOffset
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.consumers import EpochEnd, LeaderLog, Producer
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.recovered_partition import RecoveredPartition
@@ -183,3 +183,33 @@ def test_a_canary_goes_nowhere_by_mistake(workdir: Path, topic: str, text: str) 
     with pytest.raises(RecoveryError, match=text):
         look(workdir, cluster).write_canaries(topic, check_mode=False)
     assert cluster.written == []
+
+
+def test_a_share_group_has_one_command_for_all_that_is_proven_and_no_file(workdir: Path) -> None:
+    class Sharing(Cluster):
+        def group_offsets(self, keys: Any) -> CommittedOffsets:
+            return CommittedOffsets([], {"sharers": Group("Empty", "share")}, [], {2: ["sharers"]})
+
+        def share_offsets(self, groups: Any, leaders: Mapping[TopicPartition, int]) -> tuple[list[ShareOffset], list[str]]:
+            assert groups == {2: ["sharers"]} and sorted(leaders) == KEYS[:2]
+            return [ShareOffset("sharers", key, 90 + 20 * key[1], 3, 11 - 20 * key[1], 121) for key in KEYS[:2]], ["broker 3 is too old"]
+
+        def times_before(self, offsets: Mapping[TopicPartition, int], leaders: Any) -> dict[TopicPartition, int]:
+            assert offsets == {KEYS[0]: 90, KEYS[1]: 100}, "not after the start offset, nor after the fork"
+            return {KEYS[0]: 86_400_000, KEYS[1]: 1000}
+
+    found = look(workdir, cast(Cluster, Sharing()))
+    folder = Path(found.write()).parent
+    assert [path.name for path in folder.iterdir()] == ["east.json"]
+    assert impact_file.read(folder / "east.json")["groups"][0]["group_type"] == "share", "the tables and the report read it"
+    report = found.report(9)
+    (group,) = report["groups"]
+    assert (group["group_type"], group["partitions"], group["must_stop"], group["offsets_read_and_lost"]) == ("share", 2, False, 40)
+    assert group["command"].endswith(
+        "--group sharers --reset-offsets --topic orders:0,1 --to-datetime 1970-01-01T00:00:01.000+00:00 --execute"
+    )
+    assert [row["command"].split("--topic ")[1] for row in report["offsets"]] == [
+        "orders:0 --to-datetime 1970-01-02T00:00:00.000+00:00 --execute",
+        "orders:1 --to-datetime 1970-01-01T00:00:01.000+00:00 --execute",
+    ]
+    assert any("broker 3 is too old" in warning for warning in found.warnings)

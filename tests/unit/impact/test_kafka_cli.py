@@ -51,3 +51,15 @@ def test_a_name_that_no_topic_can_have_has_no_command(topic: str, tmp_path: Path
     tools = Tools("b:9092", Commands(tmp_path))
     assert tools.reset("g", "", (topic, 0), 7) is None and tools.reset("g", "streams", (topic, 0), 7) is None
     assert tools.abort((topic, 0), 7) is None
+
+
+def test_a_share_group_is_reset_to_a_time_or_to_the_first_record(tmp_path: Path) -> None:
+    tools = Tools("b:9092", Commands(tmp_path))
+    begin = "kafka-share-groups.sh --bootstrap-server b:9092 --group g --reset-offsets"
+    keys = [("orders", 3), ("audit", 0), ("orders", 1)]
+    assert tools.reset_share("g", keys, 1796096992766) == (
+        f"{begin} --topic audit:0 --topic orders:1,3 --to-datetime 2026-12-01T03:49:52.766+00:00 --execute"
+    )
+    for unusable in (None, -1, 2**63 - 1):
+        assert tools.reset_share("g", [ORDERS], unusable) == f"{begin} --topic orders:3 --to-earliest --execute"
+    assert tools.reset_share("g", [ORDERS, ("a:0,b", 0)], None) is None

@@ -8,10 +8,11 @@ Pure: no I/O. `coordinators.py` chooses the brokers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from itertools import count
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 with suppress(ImportError):  # optional_imports.py says why
@@ -33,11 +34,15 @@ OFFSET_FETCH_VERSION = 9
 
 
 class CommittedOffsets(NamedTuple):
-    """Committed offsets, sorted; all groups that this principal may describe, by id; `blind`: reasons why there may be more of both."""
+    """Committed offsets, sorted; all groups that this principal may describe, by id; `blind`: reasons why there may be more of both.
+
+    `share_groups`: share groups by the only broker that coordinates them.
+    """
 
     offsets: list[Committed]
     groups: dict[str, Group]
     blind: list[str]
+    share_groups: Mapping[int, list[str]] = MappingProxyType({})
 
 
 def list_groups() -> ListGroupsRequest:

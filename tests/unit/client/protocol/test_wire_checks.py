@@ -16,7 +16,7 @@ import pytest
 from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.api_message import ApiMessage
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch, wire_checks
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol import metadata_log_fetch, share_groups, wire_checks
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.client.protocol.kip1275 import (
     ElectDesignatedResponse,
     log_info_messages,
@@ -32,7 +32,8 @@ def answers() -> Iterator[Any]:
         for name, kind in vars(package).items():
             if name.endswith("Response") and isinstance(kind, type) and issubclass(kind, ApiMessage):
                 yield kind
-    yield from (metadata_log_fetch.FetchSnapshotResponse, ElectDesignatedResponse, log_info_messages(93)[1])
+    yield from (metadata_log_fetch.FetchSnapshotResponse, share_groups.DescribeShareGroupOffsetsResponse)
+    yield from (ElectDesignatedResponse, log_info_messages(93)[1])
 
 
 def value(field: Any, version: int, draw: random.Random) -> Any:
