@@ -74,8 +74,7 @@ def bars(counts: Sequence[int | None]) -> str:
 
 def span(action: Action, end: float, cells: int) -> str:
     """The time of a command on a line of so many characters."""
-    scale = cells / end if end else 0.0
-    first, last = (min(cells - 1, int(moment * scale)) for moment in (action.began, action.ended))
+    first, last = (min(cells - 1, int(moment / end * cells)) if end else 0 for moment in (action.began, action.ended))
     drawn = "│" if first == last else f"├{'─' * (last - first - 1)}┤"
     return " " * first + drawn
 

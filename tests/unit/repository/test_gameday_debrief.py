@@ -20,7 +20,7 @@ from gameday.scenarios import draw
 from gameday.score import Facts, PartitionFacts, score
 from gameday.stage import Stage
 from gameday.summary import summary
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -70,6 +70,7 @@ MOMENTS = st.floats(0, 10_000)
 
 
 @given(MOMENTS, MOMENTS, MOMENTS, st.integers(20, 80))
+@example(0.0, 5e-324, 0.0, 20)  # 20 / 5e-324 is infinite
 def test_a_command_is_drawn_within_the_axis(one: float, other: float, more: float, cells: int) -> None:
     began, ended = sorted((one, other))
     shown = span(Action("wait", began, ended), ended + more, cells)
