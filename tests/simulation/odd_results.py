@@ -53,5 +53,6 @@ RESULTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "with another last epoch": partial(_with_logs, _of_other_epoch),
     "with a deleted beginning": partial(_with_logs, lambda row: {"log_start_offset": max(0, row["log_end_offset"] - 1)}),
     "without epochs": partial(_with_logs, lambda _row: {"epochs": []}),
+    "without epochs, and without that of its last batch": partial(_with_logs, lambda _row: {"epochs": [], "last_written_epoch": -1}),
     "with a link": partial(_with_logs, lambda _row: {"foreign_files": ["00000000000000000000.log"]}),
 }
