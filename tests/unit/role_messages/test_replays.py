@@ -43,9 +43,10 @@ def test_a_dry_run_ends_with_the_command_that_writes() -> None:
     assert len(shown({"left": 0})[0]) == 1, "nothing is left to write"
 
 
-def test_the_command_that_counts_writes_nothing_although_the_run_was_allowed_to_lose_data() -> None:
+def test_the_command_that_counts_writes_nothing_although_the_run_its_inventory_or_its_files_allow_data_loss() -> None:
     assert count_command(RUN) == (
-        "ansible-playbook -i hosts.yml -e @mine.yml --limit east -e kafka_recovery_replay_run_id=night streamops.kafka_recovery.replay"
+        "ansible-playbook -i hosts.yml -e @mine.yml --limit east -e kafka_recovery_replay_run_id=night -e kafka_recovery_allow_data_loss=false "
+        "streamops.kafka_recovery.replay"
     )
 
 
