@@ -112,7 +112,9 @@ def playbook(name: str, inventory: Path, scratch: Path, root: Path = ROOT, **var
     command = [str(Path(sys.executable).parent / "ansible-playbook"), f"streamops.kafka_recovery.{name}", "-i", str(inventory)]
     command += ["-e", json.dumps(variables)]
     began = time.time()
-    done = subprocess.run(command, cwd=root, env={**os.environ, **ALL_TASKS, "ANSIBLE_LOG_PATH": str(log)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=root, env={**os.environ, **ALL_TASKS, "ANSIBLE_LOG_PATH": str(log)}, capture_output=True, text=True, check=False
+    )
     ended = time.time()
     if done.returncode not in (0, 2):
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stdout}{done.stderr}")
