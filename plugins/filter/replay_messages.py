@@ -46,8 +46,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(lines), and C(failure), a sentence if records are left that should be written, or that consumers which read committed records do not get.
-      It is empty otherwise.
+    - C(lines), and C(failure), a sentence if records are left that should be written, or if saved batches cannot be decoded. It is empty otherwise.
   type: dict
 """
 

@@ -52,7 +52,8 @@ def _failure(counts: Mapping[str, Any], cluster: str) -> str:
     if left:
         return f"{count(left, 'saved record')} of {cluster} {verb(left, 'is', 'are')} not written again. Why is shown above; then run again"
     if unreadable:
-        return f"Consumers that read committed records do not get {count(unreadable, 'record')} of {cluster}. Why is shown above"
+        batches = f"{count(unreadable, 'saved batch', 'saved batches')} of {cluster}"
+        return f"{batches} cannot be decoded, so their records are not written again. What to do is shown above"
     return ""
 
 
