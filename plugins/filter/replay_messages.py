@@ -12,7 +12,7 @@ version_added: 1.0.0
 author: StreamOps (@streamops)
 description:
   - Has the number of records that were written, and a line for each partition of which something is left or must be looked at.
-  - After a dry run it ends with the command that writes.
+  - After a dry run it ends with the command that writes, or that proposes the replay.
 options:
   _input:
     description: A result of M(streamops.kafka_recovery.kafka_record_replay).
@@ -26,7 +26,15 @@ options:
     description: The present run, as the variable C(kafka_recovery_present_run) of the role P(streamops.kafka_recovery.common#role) has it.
     type: dict
     required: true
-positional: allowed, run
+  proposed:
+    description: Whether the run only proposes the replay.
+    type: bool
+    default: false
+  require_commit:
+    description: Whether only merged replays may be written, and this one is not merged.
+    type: bool
+    default: false
+positional: allowed, run, proposed, require_commit
 """
 
 EXAMPLES = r"""
@@ -38,8 +46,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(lines), and C(failure), a sentence if records are left that should be written, or that consumers which read committed records do not get.
-      It is empty otherwise.
+    - C(lines), and C(failure), a sentence if records are left that should be written, or if saved batches cannot be decoded. It is empty otherwise.
   type: dict
 """
 
@@ -50,9 +57,11 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 
 
-def replay_messages(replayed: Mapping[str, Any], allowed: bool, run: Mapping[str, Any]) -> dict[str, Any]:
+def replay_messages(
+    replayed: Mapping[str, Any], allowed: bool, run: Mapping[str, Any], proposed: bool = False, require_commit: bool = False
+) -> dict[str, Any]:
     """Return `lines` and `failure`, as RETURN documents them."""
-    return replays.screen(replayed, allowed, PresentRun.from_variables(run))
+    return replays.screen(replayed, allowed, PresentRun.from_variables(run), proposed, require_commit)
 
 
 class FilterModule:

@@ -74,7 +74,8 @@ options:
     description:
       - No broker is filled by the moves to more than this percentage of its log dirs, taken together. Replicas that it gives up are not counted as room,
         because Kafka deletes them only when a move has ended. Moves to a broker without room are refused (V(KAFKA_STORAGE_ERROR)).
-      - Brokers report the space on their disks since Kafka 3.3. A broker that does not report it has no limit.
+      - Brokers report the space on their disks since Kafka 3.3. A broker that does not report it has no limit, and a warning names it. Moves to or from a
+        broker that does not answer at all are refused (V(REQUEST_TIMED_OUT)).
     type: int
     default: 100
   duration:

@@ -179,7 +179,7 @@ plans:
       number, and sums of the bounds of committed records that they lose, with the number of partitions for which each bound is known.
     - C(in_sync_on_return) has the lost brokers that are in the ISR or ELR of partitions to elect, those of most partitions first. Started with its log whole,
       such a broker is elected by the controller itself, and no committed record is lost. C(save_first) says whether its disk must be rescued before, as
-      other partitions were elected without it, or may have been.
+      other partitions were elected without it, or may have been. What has changed since its disk was read is not known here. The playbook status reads it.
     - C(held_reasons) has the held partitions by reason code, in short and the first three of each.
   returned: success
   type: list

@@ -82,7 +82,8 @@ summary:
     - C(ranges) names the partitions of a group, as many as fit into 60 letters. C(command) is one line for a shell, V(null) if no playbook helps.
     - C(in_sync_on_return) has the lost brokers that are in the ISR or ELR of partitions that a plan would elect, those of most partitions first. Started with
       its log whole, such a broker is elected by the controller itself, and no committed record is lost. C(save_first) says whether its disk must be rescued
-      before, because other partitions were elected without it, or may have been.
+      before, because other partitions were elected without it, or may have been. It is also V(true) if the broker was safe to start, and
+      M(streamops.kafka_recovery.kafka_lost_disk_info) does not call it so any more.
     - C(unknown) names requested partitions that the cluster does not have.
   returned: success
   type: dict

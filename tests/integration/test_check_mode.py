@@ -221,8 +221,8 @@ def test_no_playbook_changes_anything_in_check_mode(prepared_run: Operator, tmp_
         "cancel_moves": {"allow_cancellation": True},
         "cleanup": {"remove_leftovers": True, "leftovers_window": 0},
     }
-    # A rescue needs hosts with disks, a revival partitions without a survivor, and a replay saved records: test_rescue.py, test_revival.py and
-    # test_replay_playbook.py try them in check mode.
+    # A rescue needs hosts with disks, a revival partitions without a survivor, and a replay saved records: test_rescue.py and test_revival.py try them in
+    # check mode.
     assert {*options, "rescue", "revive", "replay"} == {path.stem for path in (CHECKOUT / "playbooks").glob("*.yml")}, "one more playbook"
     branches = forge.names("main")
     wrong: dict[str, tuple[set[str], Played]] = {}

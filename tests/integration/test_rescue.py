@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -92,10 +93,9 @@ def rescue(west: Operator, inventory_file: Path, *options: str) -> Played:
     return play("streamops.kafka_recovery.rescue", inventory_file, *options, variables=variables)
 
 
-def replay(west: Operator, inventory_file: Path, **options: Any) -> Played:
-    variables = {"workdir": str(west.workdir), "replay_run_id": "1", **options}
-    named = {f"kafka_recovery_{name}": value for name, value in variables.items()}
-    return play("streamops.kafka_recovery.replay", inventory_file, variables=named)
+def replay(west: Operator, inventory_file: Path, *options: str) -> Played:
+    variables = {"kafka_recovery_workdir": str(west.workdir), "kafka_recovery_replay_run_id": "1"}
+    return play("streamops.kafka_recovery.replay", inventory_file, *options, variables=variables)
 
 
 def saved(west: Operator, workdir: Path | None = None) -> bytes:
@@ -113,6 +113,9 @@ def verdict(west: Operator, workdir: Path | None = None) -> dict[str, Any]:
 def test_a_lost_disk_is_saved_before_its_broker_is_started(west: Operator, bare_python: Path) -> None:
     expected = diverge(west, 50, 20)
     hosts = inventory(west, bare_python)
+    with_consent = yaml.safe_load(hosts.read_text())  # as rulebooks need it
+    with_consent["kafka_clusters"].setdefault("vars", {})["kafka_recovery_allow_data_loss"] = True
+    hosts.write_text(yaml.safe_dump(with_consent))
     elect(west)
     assert "its disk was not read" in verdict(west)["reasons"][0], "should the broker come back now, later runs warn"
     west.cluster.produce(TOPIC, 0, ["new"] * 3, acks="1")
@@ -128,12 +131,16 @@ def test_a_lost_disk_is_saved_before_its_broker_is_started(west: Operator, bare_
     west.cluster.start_node(LOST)
     west.cluster.wait_unfenced([LOST])
     command = next(line for line in played.said.splitlines() if line.strip().endswith(".replay"))
-    assert "kafka_recovery_replay_run_id=1" in command and "allow_data_loss" not in command
-    counted, written, again = (replay(west, hosts, allow_data_loss=allowed) for allowed in (False, True, True))
-    assert "50 saved records would be written again" in counted.said, counted
+    program, *options = shlex.split(command)
+    assert Path(program).name == "ansible-playbook" and "kafka_recovery_replay_run_id=1" in options
+    counted = play(options.pop(), hosts, *options, variables={})
+    checked, written, again = replay(west, hosts, "--check"), replay(west, hosts), replay(west, hosts)
+    for dry in (counted, checked):
+        assert "50 saved records would be written again, 0 already there" in dry.said, dry
+        assert "-e kafka_recovery_allow_data_loss=true" in dry.said and "replay_run_id=1" in dry.said
     assert "50 saved records written again, 0 already there" in written.said and "50 already there" in again.said, (written, again)
-    assert "-e kafka_recovery_allow_data_loss=true" in counted.said and "-e kafka_recovery_allow_data_loss=true" not in written.said
-    assert [one.returncode for one in (counted, written, again)] == [0, 0, 0]
+    assert "-e kafka_recovery_allow_data_loss=true" not in written.said
+    assert [one.returncode for one in (counted, checked, written, again)] == [0, 0, 0, 0]
 
 
 def test_four_numbers_say_what_became_of_lost_records_until_all_are_replayed(west: Operator) -> None:

@@ -43,12 +43,16 @@ def reasons_to_hold(cluster: LogSource, leaders: Mapping[TopicPartition, int], d
         }
         for state in evidence.offline:
             leader = leaders[state.key]
+            tiered = state.topic == REMOTE_LOG_METADATA or evidence.configs.of(state.topic).remote_storage_enable
+            remote = (
+                f"remote storage may have committed records that broker {leader} lacks, and no consumer finds them then; {PROVE_OR_GIVE_UP}"
+            )
             if lost := "; ".join(_lost(state, leader, evidence, common)):
-                sentence = f"its election would destroy records that are not saved: {lost}; {SAVE_OR_GIVE_UP}"
+                # A designated leader of a tiered topic is elected without a proof. A plan saves these records, too.
+                sentence = f"its election would destroy records that are not saved: {lost}; {remote if tiered else SAVE_OR_GIVE_UP}"
                 reasons[state.key] = Reason(ReasonCode.TAIL_NOT_SAVED, sentence)
-            elif state.topic == REMOTE_LOG_METADATA or evidence.configs.of(state.topic).remote_storage_enable:
-                sentence = f"remote storage may have committed records that broker {leader} lacks, and no consumer finds them then; {PROVE_OR_GIVE_UP}"
-                reasons[state.key] = Reason(ReasonCode.TIERED_STORAGE, sentence)
+            elif tiered:
+                reasons[state.key] = Reason(ReasonCode.TIERED_STORAGE, remote)
     return reasons
 
 

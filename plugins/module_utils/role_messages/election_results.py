@@ -106,8 +106,11 @@ def _saved_lines(election: Mapping[str, Any], run: PresentRun, dry_run: bool) ->
             f"Before the elections, records of {replicas} would be saved in {saved['path']}: {count(saved['offsets'], 'offset')}, {size}"
         ]
     line = f"Records of {number(saved['saved'])} of {replicas} that truncate their logs are saved in {saved['path']}"
-    # A rescue shows the command, too. It may save more.
-    return [f"{line}. {HOW_TO_COUNT}", count_command(run)] if saved["saved"] and not election.get("save_disks_of") else [line]
+    if not saved["saved"]:
+        return [line]
+    # A rescue may save more, and then shows the command. It shows none if it saves nothing.
+    later = f"{line}. When the disks below are read, they can be written again (docs/record-replay.md)"
+    return [later] if election.get("save_disks_of") else [f"{line}. {HOW_TO_COUNT}", count_command(run)]
 
 
 def disk_lines(brokers: Sequence[int], run: PresentRun) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 with suppress(ImportError):  # common.optional_imports names what is missing
     from prettytable import PrettyTable, TableStyle
 
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, range_of
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.phrases import count, number, range_of, verb
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.election.next_steps import command, order
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.outcomes import Outcome
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.partition_groups import described, group_lines
@@ -80,8 +80,15 @@ def return_lines(brokers: Sequence[Mapping[str, Any]]) -> list[str]:
             lines.append(f"Save what only the disk of broker {row['broker_id']} has (rescue), then try to start it: {leads}")
         else:
             lines.append(f"Try first to start broker {row['broker_id']}: {leads}")
-    if left := brokers[SHOWN_BROKERS:]:
-        lines.append(f"The same holds for {count(len(left), 'more broker')}: see in_sync_on_return")
+    left = brokers[SHOWN_BROKERS:]
+    unsafe = sum(row["save_first"] for row in left)
+    if safe := len(left) - unsafe:
+        lines.append(f"Try first to start {count(safe, 'more broker')}, too: see in_sync_on_return")
+    if unsafe:
+        disks = verb(unsafe, "its disk has", "their disks have")
+        lines.append(
+            f"Save what only {disks} (rescue) before you start {count(unsafe, 'more broker')}: see save_first in in_sync_on_return"
+        )
     return lines
 
 

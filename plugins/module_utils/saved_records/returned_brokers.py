@@ -67,7 +67,8 @@ def with_safety(
 
     rows     each has a `broker_id`
     name     of the cluster in the inventory
-    cluster  asked whether partitions of disks that were never read were elected meanwhile. Without it, they count as elected
+    cluster  asked whether partitions of the disks were elected, or replicas came back, since the verdicts. Without it, partitions of disks that were never
+             read count as elected, and a verdict that a broker is safe to start counts
 
     A verdict that cannot be read counts as not safe. Raises ClusterError if the cluster is asked and does not answer.
     """
@@ -82,9 +83,24 @@ def with_safety(
             continue
         if verdict is not None:
             verdicts[broker] = verdict
-    unsafe.update(
-        unsafe_brokers(cluster, verdicts)
-        if cluster is not None
-        else (one for one, verdict in verdicts.items() if not verdict["safe_to_start"])
-    )
+    if cluster is None:
+        unsafe.update(one for one, verdict in verdicts.items() if not verdict["safe_to_start"])
+    else:
+        unsafe.update(unsafe_brokers(cluster, verdicts))
+        unsafe.update(_outdated(cluster, verdicts))
     return [{**row, "save_first": row["broker_id"] in unsafe} for row in rows]
+
+
+def _outdated(cluster: BrokerSource, verdicts: Mapping[int, Mapping[str, Any]]) -> list[int]:
+    """Return the brokers that were safe to start when their disks were read, and may not be any more."""
+    safe = {broker: verdict for broker, verdict in verdicts.items() if verdict["safe_to_start"]}
+    keys = {key for verdict in safe.values() for key in disk_verdict.epoch_keys(verdict)}
+    if not keys:
+        return []
+    states = cluster.partitions(keys)
+    unfenced = {row["broker_id"] for row in cluster.broker_states() if row["broker_state"] == UNFENCED}
+    return [
+        broker
+        for broker, verdict in safe.items()
+        if disk_verdict.elected_since(verdict, states) or disk_verdict.returned_since(verdict, states, unfenced)
+    ]

@@ -132,6 +132,7 @@ def test_what_is_saved_or_would_be_is_shown(run: PresentRun, bytes_at_most: int 
     assert line in lines and lines[-1].endswith(".replay") != run.check_mode
     with_disks = election_results.result_lines({**ELECTION, "saved_records": saved, "save_disks_of": [1]}, run, True)
     assert not any(text.endswith(".replay") for text in with_disks), "these are read first"
+    assert any("docs/record-replay.md" in text for text in with_disks) != run.check_mode, "a rescue that saves nothing more does not say it"
     assert "saved" not in "".join(election_results.result_lines({**ELECTION, "saved_records": {**saved, "path": None}}, run, True))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,12 @@ from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_mess
 )
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.collected_evidence import evidence_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.consumer_impact import impact_lines
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plans import apply_lines, election_table, plan_lines
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.plans import (
+    apply_lines,
+    election_table,
+    plan_lines,
+    return_lines,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.preferred_leaders import preferred_lines
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.present_run import PresentRun
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.role_messages.written_report import report_lines
@@ -89,8 +95,20 @@ def test_a_plan_says_which_brokers_to_start_before_anything_is_elected() -> None
         "Try first to start broker 3: if its log is whole, it leads audit-0..5 and loses nothing committed",
         "Save what only the disk of broker 4 has (rescue), then try to start it: if its log is whole, it leads audit-0..4 and loses nothing committed",
         "Try first to start broker 5: if its log is whole, it leads audit-0..3 and loses nothing committed",
-        "The same holds for 2 more brokers: see in_sync_on_return",
+        "Try first to start 2 more brokers, too: see in_sync_on_return",
     ]
+
+
+@pytest.mark.parametrize(
+    ("unsafe", "last"),
+    [
+        ((6,), ["Try first to start 1 more broker, too", "Save what only its disk has (rescue) before you start 1 more broker"]),
+        ((6, 7), ["Save what only their disks have (rescue) before you start 2 more brokers"]),
+    ],
+)
+def test_a_broker_that_is_not_named_is_not_said_to_be_like_the_others(unsafe: Collection[int], last: list[str]) -> None:
+    brokers = [{"broker_id": number, "count": 1, "ranges": "audit-0", "save_first": number in unsafe} for number in range(3, 8)]
+    assert [line.partition(":")[0] for line in return_lines(brokers)[3:]] == last
 
 
 def test_a_plan_says_how_much_its_elections_would_truncate() -> None:

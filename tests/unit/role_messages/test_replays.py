@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,21 +18,39 @@ COUNTS: dict[str, Any] = {"replayed": 0, "left": 5, "already_there": 2, "unreada
 RUN = PresentRun(
     "east",
     run_id="night",
-    commands=Playbooks(["hosts.yml"], run_options=["-e", "kafka_recovery_allow_data_loss=true", "-e", "@mine.yml"]),
+    playbook="replay",
+    commands=Playbooks(["hosts.yml"], run_options=["-e", "@mine.yml"]),
 )
 
 
-def shown(counts: dict[str, Any], allowed: bool = False, reasons: tuple[str, ...] = (), **result: Any) -> tuple[list[str], str]:
+def shown(
+    counts: dict[str, Any], allowed: bool = False, reasons: tuple[str, ...] = (), run: PresentRun = RUN, **options: bool
+) -> tuple[list[str], str]:
     rows = [{"topic": "orders", "partition": number, "reason": reason} for number, reason in enumerate(reasons)]
-    found = screen({"counts": {**COUNTS, **counts}, "partitions": rows, **result}, allowed, RUN)
+    found = screen({"counts": {**COUNTS, **counts}, "partitions": rows}, allowed, run, **options)
     return found["lines"], found["failure"]
 
 
-@pytest.mark.parametrize(("path", "begin", "commands"), [(None, "Dry run", 1), ("/w/proposed_replays/1/east.json", "To be proposed", 0)])
-def test_a_proposal_is_not_called_a_dry_run(path: str | None, begin: str, commands: int) -> None:
-    (line, *rest), failure = shown({}, proposal_path=path)
+@pytest.mark.parametrize(("proposed", "begin", "commands"), [(False, "Dry run", 1), (True, "To be proposed", 0)])
+def test_a_proposal_is_not_called_a_dry_run_and_has_no_command_that_writes(proposed: bool, begin: str, commands: int) -> None:
+    """In check mode the playbook propose writes no file, and no command of it writes records."""
+    (line, *rest), failure = shown({}, proposed=proposed)
     assert line == f"{begin}, nothing was written. 5 saved records would be written again, 2 already there, not written: 1 not chosen"
     assert len([text for text in rest if text.startswith("ansible-playbook")]) == commands and not failure
+
+
+def test_records_that_must_be_merged_first_are_proposed() -> None:
+    lines, _failure = shown({}, require_commit=True)
+    assert lines[1:] == [
+        "Only merged replays are written here. Propose them with",
+        "ansible-playbook -i hosts.yml -e @mine.yml --limit east streamops.kafka_recovery.propose",
+    ]
+
+
+def test_no_other_playbook_is_named_than_the_one_that_has_counted() -> None:
+    """A playbook of an operator may select topics, which this one would not select."""
+    (_counts, last), _failure = shown({}, run=replace(RUN, playbook=""))
+    assert last.endswith("run this playbook again with -e kafka_recovery_allow_data_loss=true") and ".replay" not in last
 
 
 def test_a_dry_run_ends_with_the_command_that_writes() -> None:
@@ -43,9 +62,10 @@ def test_a_dry_run_ends_with_the_command_that_writes() -> None:
     assert len(shown({"left": 0})[0]) == 1, "nothing is left to write"
 
 
-def test_the_command_that_counts_writes_nothing_although_the_run_was_allowed_to_lose_data() -> None:
+def test_the_command_that_counts_writes_nothing_although_the_run_its_inventory_or_its_files_allow_data_loss() -> None:
     assert count_command(RUN) == (
-        "ansible-playbook -i hosts.yml -e @mine.yml --limit east -e kafka_recovery_replay_run_id=night streamops.kafka_recovery.replay"
+        "ansible-playbook -i hosts.yml -e @mine.yml --limit east -e kafka_recovery_replay_run_id=night -e kafka_recovery_allow_data_loss=false "
+        "streamops.kafka_recovery.replay"
     )
 
 
@@ -53,11 +73,11 @@ def test_the_command_that_counts_writes_nothing_although_the_run_was_allowed_to_
     ("counts", "says"),
     [
         ({"left": 1}, "1 saved record of east is not written again"),
-        ({"left": 0, "unreadable": 2}, "do not get 2 records of east"),
+        ({"left": 0, "unreadable": 2}, "2 saved batches of east cannot be decoded"),
         ({"left": 0}, ""),
     ],
 )
-def test_a_replay_fails_if_records_are_left_or_cannot_be_read(counts: dict[str, Any], says: str) -> None:
+def test_a_replay_fails_if_records_are_left_or_batches_cannot_be_decoded(counts: dict[str, Any], says: str) -> None:
     lines, failure = shown({"replayed": 4, **counts}, True, ("the log no longer reaches back",))
     assert says in failure and bool(says) == bool(failure)
     assert (

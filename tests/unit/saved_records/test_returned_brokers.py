@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.brokers import COMING_BACK, FENCED, UNFENCED
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.model.partitions import PartitionState, TopicPartition
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records import disk_verdict, returned_brokers
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.saved_records.disk_comparison import CLEAN_LEADER
 
 
 def orders_0(leader_epoch: int) -> PartitionState:
@@ -105,5 +106,25 @@ def test_a_disk_that_was_never_read_is_rescued_first_if_a_partition_was_elected_
     tmp_path: Path, cluster: Brokers | None, save_first: bool
 ) -> None:
     disk_verdict.expect_loss(tmp_path, "east", "id", "1", 1, [orders_0(7)])
+    rows = returned_brokers.with_safety([{"broker_id": 1}], tmp_path, "east", "id", cluster)
+    assert rows == [{"broker_id": 1, "save_first": save_first}]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "save_first"),
+    [
+        (Brokers(leader_epoch=7), False),
+        (Brokers(leader_epoch=8), True),  # elected since, with whatever tool
+        (Brokers(2, leader_epoch=7), True),  # a replica is back that was not compared with the disk
+        (None, False),
+    ],
+)
+def test_a_disk_that_was_safe_is_rescued_again_if_its_verdict_is_out_of_date(
+    tmp_path: Path, cluster: Brokers | None, save_first: bool
+) -> None:
+    row: dict[str, Any] = {"topic": "orders", "partition": 0, "topic_id": "t", "leader_epoch": 7, "relation": CLEAN_LEADER}
+    row |= {"start_offset": None, "end_offset": None, "leader_epochs": [], "compared_replicas": [], "damage": None}
+    result = {**UNSAFE, "broker_id": 1, "safe_to_start": True, "partitions": [row]}
+    disk_verdict.write(disk_verdict.path_of(tmp_path, "east", 1), "id", "1", result)
     rows = returned_brokers.with_safety([{"broker_id": 1}], tmp_path, "east", "id", cluster)
     assert rows == [{"broker_id": 1, "save_first": save_first}]
