@@ -46,7 +46,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(lines), and C(failure), a sentence if records are left that should be written, or if saved batches cannot be decoded. It is empty otherwise.
+    - C(lines), and C(failure), a sentence if records are left that should be written, or are undecided, or if saved batches cannot be decoded.
+      It is empty otherwise.
   type: dict
 """
 

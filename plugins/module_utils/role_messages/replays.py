@@ -48,12 +48,15 @@ def count_command(run: PresentRun) -> str:
 
 
 def _failure(counts: Mapping[str, Any], cluster: str) -> str:
-    left, unreadable = counts["left"], counts["unreadable"]
+    left, unreadable, undecided = counts["left"], counts["unreadable"], counts["skipped"].get("undecided", 0)
     if left:
         return f"{count(left, 'saved record')} of {cluster} {verb(left, 'is', 'are')} not written again. Why is shown above; then run again"
     if unreadable:
         batches = f"{count(unreadable, 'saved batch', 'saved batches')} of {cluster}"
         return f"{batches} cannot be decoded, so their records are not written again. What to do is shown above"
+    if undecided:
+        records = f"{count(undecided, 'saved record')} of {cluster} {verb(undecided, 'is', 'are')} undecided, and not written again"
+        return f"{records}. Look at them (kafka_records_info). To write them, set kafka_recovery_replay_include to [undecided]"
     return ""
 
 

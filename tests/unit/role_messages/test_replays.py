@@ -74,10 +74,12 @@ def test_the_command_that_counts_writes_nothing_although_the_run_its_inventory_o
     [
         ({"left": 1}, "1 saved record of east is not written again"),
         ({"left": 0, "unreadable": 2}, "2 saved batches of east cannot be decoded"),
+        ({"left": 0, "skipped": {"undecided": 3, "aborted": 1}}, "3 saved records of east are undecided, and not written again"),
+        ({"left": 0, "skipped": {"undecided": 0, "aborted": 1}}, ""),
         ({"left": 0}, ""),
     ],
 )
-def test_a_replay_fails_if_records_are_left_or_batches_cannot_be_decoded(counts: dict[str, Any], says: str) -> None:
+def test_a_replay_fails_if_records_are_left_or_undecided_or_batches_cannot_be_decoded(counts: dict[str, Any], says: str) -> None:
     lines, failure = shown({"replayed": 4, **counts}, True, ("the log no longer reaches back",))
     assert says in failure and bool(says) == bool(failure)
     assert (
