@@ -28,6 +28,7 @@ from integration.throttle_leaks import BROKER, TOPIC, clear, set_by_operator, th
 from rig import NewTopic, TopicPartition, stock
 
 MODULE, INFO = "kafka_partition_reassignment", "kafka_partition_reassignment_info"
+FREED_MEANWHILE = 512_000_000  # bytes of the disk, which other clusters and simulated histories use, too
 MEGABYTE = ["x" * 100_000] * 10
 # Bytes per second. Brokers fetch a megabyte at a time all the same, and then wait until their window of 11 s has forgotten it.
 CRAWL, MINUTES = "2000", 20  # so many megabytes last for minutes at that
@@ -72,9 +73,9 @@ def crawl(operator: Operator, topic: str) -> None:
 
 
 def fill_a_percent(folder: Path, stream: Any) -> None:
-    """Fill a disk until more than one percent of it is used."""
+    """Fill a disk until more than one percent of it is used, and stays so if others free some of it meanwhile."""
     disk = shutil.disk_usage(folder)
-    if (missing := disk.free - disk.total * 99 // 100) >= 0:
+    if (missing := disk.free + FREED_MEANWHILE - disk.total * 99 // 100) >= 0:
         os.posix_fallocate(stream.fileno(), 0, missing + 1_000_000)
 
 
