@@ -240,10 +240,9 @@ class Judges:
             broker, since = self._cluster.brokers[one], self._fenced_since.get(one, math.inf)
             lacking = [batch for batch in broker.logs.get(key, Log()).batches if not elected.has(batch)]
             is_lost = (not broker.running or broker.looks_lost) and self._cluster.world.now - since > self._unseen_seconds()
-            if lacking and is_lost:
-                self._needed_verdicts.add(one)
             if not (lacking and is_lost):
                 continue
+            self._needed_verdicts.add(one)
             if self.files.is_unsafe(one):
                 if not broker.running:
                     self._kept_verdicts.note(one, key, lacking[0])
