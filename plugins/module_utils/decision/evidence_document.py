@@ -245,7 +245,7 @@ class PartitionEvidence:
     @property
     def tiered(self) -> bool:
         """Whether a shorter log of this partition makes records in remote storage unreadable: its own, or those of which its records keep account."""
-        return self.topic == REMOTE_LOG_METADATA or (self.state is not None and bool(self.state.remote_storage_enable))
+        return may_orphan_remote_records(self.topic, self.state is not None and self.state.remote_storage_enable)
 
     @property
     def unheard(self) -> tuple[int, ...]:
@@ -258,3 +258,11 @@ class PartitionEvidence:
         heard = {log.broker_id for log in self.logs if log.broker_state == UNFENCED and log.answered}
         members = {*self.state.isr, *self.state.eligible_leader_replicas, *self.state.last_known_elr}
         return tuple(sorted((members & {*self.state.replicas}) - heard))
+
+
+def may_orphan_remote_records(topic: str, remote_storage_enable: bool | None) -> bool:
+    """Return whether a shorter log makes records in remote storage unreadable: its own, or those of which its records keep account (KIP-405).
+
+    `remote_storage_enable`: the topic config, None if it is not known, which counts as false.
+    """
+    return topic == REMOTE_LOG_METADATA or bool(remote_storage_enable)

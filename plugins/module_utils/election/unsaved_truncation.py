@@ -9,7 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.common.time_budget import Budget
-from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import DISK_FAILED, REMOTE_LOG_METADATA
+from ansible_collections.streamops.kafka_recovery.plugins.module_utils.decision.evidence_document import (
+    DISK_FAILED,
+    may_orphan_remote_records,
+)
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.collect import collect_evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.documents import Evidence
 from ansible_collections.streamops.kafka_recovery.plugins.module_utils.evidence.replica_logs import LogSource
@@ -43,7 +46,7 @@ def reasons_to_hold(cluster: LogSource, leaders: Mapping[TopicPartition, int], d
         }
         for state in evidence.offline:
             leader = leaders[state.key]
-            tiered = state.topic == REMOTE_LOG_METADATA or evidence.configs.of(state.topic).remote_storage_enable
+            tiered = may_orphan_remote_records(state.topic, evidence.configs.of(state.topic).remote_storage_enable)
             remote = (
                 f"remote storage may have committed records that broker {leader} lacks, and no consumer finds them then; {PROVE_OR_GIVE_UP}"
             )
